@@ -23,9 +23,8 @@ fn main() {
 }
 
 /// Creates a link to the folder of libtorch's libraries inside of this package's build folder. `cargo run`
-/// and `cargo test` add only search paths inside of the build folder to the loader's path. With the link,
-/// libtorch is found by documentation tests, which link arguments don't reach, and by packages that depend on
-/// this one.
+/// and `cargo test` add only search paths inside of the build folder to the loader's path. The link helps
+/// documentation tests, because link arguments don't reach them, and packages that depend on this one.
 #[cfg(unix)]
 fn link_to(lib: &Path) -> Option<PathBuf> {
     let link = PathBuf::from(std::env::var_os("OUT_DIR")?).join("libtorch");

@@ -139,7 +139,8 @@ fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// Trains on structures of five variables with a graph network, as `reproduce bayesian-structure` does.
+/// Trains on structures of Bayesian networks (acyclic graphs) of five variables with a graph network, as
+/// `reproduce bayesian-structure` does.
 fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);

@@ -20,7 +20,7 @@ use gfn_plot::Table;
 
 const STEPS: usize = 1_000;
 
-/// Returns the reward of a molecule. You can use any function of a molecule whose values are above 0.
+/// Returns the reward of a molecule. Any function of a molecule can be a reward, if its values are above 0.
 fn score(molecule: &Molecule) -> f64 {
     0.1 + molecule.heteroatom_share()
 }
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         conv: ConvKind::Gine,
         layers: 3,
         embedding: 64,
-        // The network distinguishes atoms by element and neighbours, and doesn't see their node numbers.
+        // The network distinguishes atoms by element and neighbours, and doesn't see node numbers.
         identity: false,
         pair_walks: Some(3),
         backward: BackwardPolicy::SharedTorso,

@@ -42,8 +42,8 @@ def distance(p, q):
 
 
 def consistency(target, shares, drawn):
-    """Returns the mean distance between target and shares on random subsets. One half of the objects of a
-    subset is drawn from the target, and the other half from the samples."""
+    """Returns the mean distance between the target and the samples' distribution on random subsets of
+    objects. One half of a subset is drawn from the target, and the other half from the samples."""
     names, weights, total = list(target), list(target.values()), 0.0
     for _ in range(SUBSETS):
         subset = sorted(
@@ -64,7 +64,8 @@ def main():
         judged = json.loads(file.read().splitlines()[-1])
     tv, fcs = distance(shares.values(), target.values()), consistency(target, shares, drawn)
     found = judged["consistency"]["fcs"]
-    # The two estimates are means over different random subsets, so they may differ by sampling noise.
+    # The two estimates of flow consistency are means over different random subsets, so they may differ by
+    # sampling noise.
     allowed = 0.5 * (found["high"] - found["estimate"]) + 1e-9
     print(
         f"total variation {tv:.6f} and {judged['tv']['estimate']:.6f}; flow consistency {fcs:.4f} and "

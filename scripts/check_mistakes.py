@@ -2,8 +2,9 @@
 """Compiles the programs in tests/mistakes, which contain typical mistakes of users, and checks the messages
 of the compiler.
 
-Each program begins with lines `//! expected: TEXT`. The program must not compile, and the compiler's messages
-must contain each TEXT. `--print` shows the messages. The script can be run from any folder.
+Each program begins with lines `//! expected: TEXT`, whose TEXT is a part of a compiler message. The program
+must not compile, and the compiler's messages must contain each TEXT. `--print` shows the messages. The script
+can be run from any folder.
 """
 
 import argparse

@@ -83,7 +83,8 @@ def main():
             if size > LARGEST:
                 wrong.append(f"{package['name']} has {size:,} bytes packed, expected at most {LARGEST:,}")
 
-        # The build runs no program but procedural macros, so optimising them gains nothing.
+        # A build of documentation runs little of the code that it compiles: only procedural macros and build
+        # scripts, and these only briefly. So optimising the dependencies gains nothing.
         quick = ["--config", 'profile.dev.package."*".opt-level=0']
         documented = {**environment, "RUSTDOCFLAGS": "-Dwarnings"}
         for name in names:

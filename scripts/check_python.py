@@ -28,7 +28,7 @@ NEEDED = ("numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas 
     "mypy").split()
 # torch_geometric, one of whose networks a test trains, and the packages that it imports.
 GEOMETRIC = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
-# The packages that the examples, the notebooks and the page of the guide need.
+# The packages that the examples, the notebooks and the Python code of the guide need.
 EXAMPLES = "rdkit matplotlib nbclient nbformat ipykernel".split()
 # The libraries that every Linux system has, and that need no stub.
 SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|gomp)\.so|ld-linux")

@@ -86,7 +86,8 @@ def main():
             profiles = re.findall(
                 r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S
             )
-            # A profile that docs/setup.md contains, too, must not be defined twice.
+            # The crate's Cargo.toml, which is from docs/setup.md, may define some of the workspace's profiles
+            # already. These aren't added, because a profile must not be defined twice.
             profiles = [
                 profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]
             ]

@@ -177,7 +177,7 @@ def main(program, folder):
         3,
     ), found
     assert "median" in runs(*sweep[1:]).stdout
-    # A task without run folders prints an error, which names the flag or the task to use instead.
+    # A task that doesn't have `--run` prints an error, which names the flag or the task to use instead.
     for task, words in {
         "compare-objectives": "--json",
         "dag-from-csv": "bayesian-structure --data FILE --run FOLDER",

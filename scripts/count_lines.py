@@ -45,8 +45,8 @@ def code_lines(text):
             while lines[at].strip().startswith("#["):
                 at += 1
             if lines[at].rstrip().endswith("{"):
-                # An item that is compiled only for tests ends at the closing brace that is indented as the
-                # item's first line.
+                # An item that is compiled only for tests ends at the closing brace that has the same
+                # indentation as the item's first line.
                 end = lines[at][: len(lines[at]) - len(lines[at].lstrip())] + "}"
                 while not lines[at].startswith(end):
                     at += 1
@@ -64,7 +64,7 @@ def sources(folder, others):
             other != folder and other.is_relative_to(folder) and path.is_relative_to(other)
             for other in others
         )
-        # Cargo may have a build folder called `target` in the folder of a package.
+        # Files in a build folder of cargo, `target`, aren't files of the package.
         if not foreign and path.name != "tests.rs" and "tests" not in inside[:-1] and inside[0] != "target":
             yield path
 

@@ -293,8 +293,8 @@ def complete_wheels(pins):
 
 
 def download(pin, lock):
-    """Downloads a wheel with pip, which checks its hash. pip inherits `lock`. If only this script is killed,
-    the next run therefore waits until pip has ended."""
+    """Downloads a wheel with pip, which checks its hash. pip inherits the file `lock`, which only one run can
+    hold. If this script is killed but pip goes on, the next run therefore waits until pip has ended."""
     requirement = PART / "requirement.txt"
     requirement.write_text("{name}=={version} --hash=sha256:{sha256}\n".format(**pin))
     scratch = PART / "scratch"

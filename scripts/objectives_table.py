@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/objectives.md, a table of the exact distances of every objective on every source of
-trajectories, for three seeds.
+"""Writes docs/objectives.md, a table of the exact distances to the target that are reached by training with
+every objective on every source of trajectories, for three seeds.
 
 The script can be run from any folder: scripts/objectives_table.py. It trains on 2 environments, with 3 seeds,
 for all pairs of an objective and a source. This takes about half an hour on one core.
@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BATCH, SEEDS = 16, (0, 1, 2)
 ENVIRONMENTS = {"grid": "5 x 5 grid, original reward", "dag": "The toy DAG of 11 states"}
 STEPS = 1000
-# The number of training steps for a pair of environment and objective that needs more than STEPS.
+# The number of training steps for pairs of environment and objective that need more steps than the others.
 SLOW = {("grid", "subtb-geometric"): 2000}
 
 

@@ -107,8 +107,8 @@ def required_runs():
 
 
 def check_run(table, run):
-    """Returns the run. Raises an error if its JSON lacks a number that its table shows, or differs from the
-    table's `must`."""
+    """Returns the run. Raises an error if its JSON lacks a number that the table shows, or has another value
+    than the table requires of all its runs (`must`)."""
     for key, value in table["must"].items():
         if run["result"].get(key) != value:
             raise ResultsError(

@@ -26,7 +26,7 @@ def number(value):
 
 def figure(run, key):
     value = run["result"].get(key)
-    # A NaN of `reproduce` is null in its JSON.
+    # `reproduce` writes NaN as null in its JSON, so a value that isn't a number is an error.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ResultsError(f"`{run['command']}`, seed {run['seed']}: `{key}` is {value!r}, expected a number")
     return value

@@ -282,8 +282,8 @@ TABLES = [
 ]
 
 # The rows of the README's table. `what` describes the row. `here` is the cell that is shown: the name of a
-# row of the tables above, a kind and a key. `beside` is what the cell is compared with: a text, a text with
-# {} in the place of another cell, or a text with {} in the place of numbers that must occur in
+# row of another table in this file, a kind and a key. `beside` is what the cell is compared with: a text, a
+# text with {} in the place of another cell, or a text with {} in the place of numbers that must occur in
 # docs/results/earlier.md.
 HEADLINES = [
     {

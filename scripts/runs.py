@@ -43,7 +43,7 @@ def read(folder):
 
 
 def figures(results):
-    """Returns the names of the entries of these results that are numbers, in order."""
+    """Returns the names of the measured numbers in these results, in the order of their first occurrence."""
     names = dict.fromkeys(
         name for result in results for name, value in result.items() if type(value) in (int, float)
     )

@@ -4,9 +4,9 @@
     python3 scripts/sachs_table.py sachs.interventional.txt[.gz] table.csv
 
 The file is from the site of bnlearn, after Sachs et al., Science 308, 2005. It has the levels (1 to 3) of 11
-proteins and lipids. Its column INT is the number of the column that an experiment set in the row, counted
-from 1, or 0. In the table, INT holds the name of that column. Columns have the same names as in
-`examples/data/sachs_consensus_edges.csv`, which can be given as `--truth`.
+proteins and lipids. Its column INT is 0 in rows without an intervention. In other rows, INT is the number,
+counted from 1, of the column whose value the experiment set. In the table, INT holds the name of that column.
+Columns have the same names as in `examples/data/sachs_consensus_edges.csv`, which can be given as `--truth`.
 """
 
 import gzip

@@ -33,12 +33,13 @@ import time
 LONG = (
     "hypergrid --ndim 1 --height 4 --batch 2 --embedding 4 --layers 1 --replay 100 --checkpoint-every 10000"
 )
-# The largest growth of memory that is allowed, in megabytes, and the number of steps for which it is allowed.
-# A leak of one smallest allocation (32 bytes) per step would be 3.2 MB in 100,000 steps.
+# A run's memory may grow by at most `GROWTH_MB` megabytes in `GROWTH_STEPS` steps. A leak of one smallest
+# allocation (32 bytes) per step would be 3.2 MB in 100,000 steps.
 GROWTH_MB, GROWTH_STEPS = 2, 100_000
 # The smallest allowed speed in the last tenth of the steps, relative to the second tenth. A speed is the
-# number of steps in the processor time of a fixed piece of work, because other programs slow down both. If
-# the time of a step grew with the number of earlier steps, the speed would fall much further.
+# number of steps in the processor time that a fixed piece of work needs at that moment. Other programs slow
+# down the steps and the work alike, so they don't change the speed. If the time of a step grew with the
+# number of earlier steps, the speed would fall much further.
 SPEED = 0.8
 SHORTEST = 20_000
 

@@ -1,7 +1,8 @@
 """Writes gym/tests/golden/training_mode.pt, a TorchScript module that was saved in training mode.
 
-The module returns the sum of each of the points `[n, d]`. In training mode the sums are negated, so that a
-test can detect the mode. The file is written without PyTorch, so that its bytes are the same on all machines:
+The module gets points `[n, d]` and returns the sum of each point's coordinates. In training mode the sums are
+negated, so that a test can detect the mode. The file is written without PyTorch, so that its bytes are the
+same on all machines:
 
     python3 scripts/training_mode.py gym/tests/golden/training_mode.pt
 """

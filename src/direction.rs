@@ -1,6 +1,6 @@
 //! The direction of steps.
 
-/// The direction of a step along the pointed DAG of states.
+/// The direction of a step in the graph of states and moves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// The direction from the initial state towards terminal states.

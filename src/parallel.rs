@@ -24,21 +24,22 @@ thread_local! {
 /// The number of calls of a trial, which compares the thread pool with the calling thread. Half of these
 /// calls use the pool.
 const TRIAL_CALLS: u32 = 32;
-/// The total time of a trial's calls, in seconds, after which the trial ends early. Such a trial counts as
-/// `NEEDED_WINS` trials if the pool wins it.
+/// The total time of the calls of a trial (a comparison of the pool with the calling thread), in seconds,
+/// after which the trial ends early. Such a trial counts as `NEEDED_WINS` trials if the pool wins it.
 const LONG_TRIAL: f64 = 0.5;
-/// The smallest size of a large call. The unit is the minimum number of rows per thread. Large calls use the
-/// thread pool without a trial.
+/// A call counts as large if it has at least this number times the minimum number of rows per thread. Large
+/// calls use the thread pool without a trial of its speed.
 const LARGE_CALL: usize = 1_024;
-/// The number of successive trials that the pool must win before the calls between trials use it. A trial
-/// that ended early because its calls are long counts as this many trials. After a single lost trial the pool
-/// isn't used any more between trials.
+/// The number of successive trials (comparisons with the calling thread) that the pool must win before the
+/// calls between trials use it. A trial that ended early because its calls are long counts as this many
+/// trials. After a single lost trial the pool isn't used any more between trials.
 const NEEDED_WINS: u32 = 4;
-/// The largest share of the calling thread's time per row that the pool may take per row to win a trial.
+/// The pool wins a trial (a comparison with the calling thread) if its time per row is at most this share of
+/// the calling thread's time per row.
 const MAX_POOL_TIME_SHARE: f64 = 0.9;
-/// The number of calls between two trials while the pool is used. Each successive lost trial doubles the
-/// number, up to 16 times this constant. After a trial that ended early, the number is at most 32 times the
-/// number of calls of the trial.
+/// The number of calls between two trials (comparisons of the pool with the calling thread) while the pool is
+/// used. Each successive lost trial doubles the number, up to 16 times this constant. After a trial that
+/// ended early, the number is at most 32 times the number of calls of the trial.
 const PAUSE: u32 = 256;
 
 /// The choice between the pool and the calling thread at one place in the code, based on the times of earlier
@@ -47,11 +48,12 @@ const PAUSE: u32 = 256;
 struct Choice {
     /// The number of calls until the next trial (a comparison of the pool with the calling thread) begins.
     pause: u32,
-    /// The number of calls made so far in the current trial.
+    /// The number of calls made so far in the current trial (a comparison of the pool with the calling
+    /// thread).
     calls: u32,
-    /// The number of successive trials that the pool has won.
+    /// The number of successive trials (comparisons with the calling thread) that the pool has won.
     wins: u32,
-    /// The number of successive trials that the pool has lost.
+    /// The number of successive trials (comparisons with the calling thread) that the pool has lost.
     losses: u32,
     /// The total seconds and rows of the calls of the current trial. The first entry is for the calling
     /// thread, the second entry for the pool.
@@ -69,8 +71,8 @@ impl Choice {
         self.calls.count_ones() % 2 == 1
     }
 
-    /// Records the time of a call, unless it comes between two trials. If it is the last call of a trial,
-    /// decides if the pool has won the trial.
+    /// Records the time of a call, unless it comes between two trials (comparisons of the pool with the
+    /// calling thread). If it is the last call of a trial, decides if the pool has won the trial.
     fn record(&mut self, pooled: bool, rows: usize, seconds: f64) {
         if self.pause > 0 {
             self.pause -= 1;
@@ -98,8 +100,8 @@ impl Choice {
 struct Call {
     rows: usize,
     is_pooled: bool,
-    /// The place in the code that splits the work, and the start time; `None` if the work is too small or too
-    /// large for trials.
+    /// The place in the code that splits the work, and the start time; `None` if the time isn't measured,
+    /// because the work is never split or always split.
     measured: Option<(&'static Location<'static>, Instant)>,
 }
 
@@ -247,11 +249,12 @@ mod tests {
     fn a_change_of_the_machines_load_is_followed() {
         let mut choice = Choice::default();
         make_calls(&mut choice, 1_000, 1.0, 0.6);
-        // Another program takes the second core. The pool loses the next trial and isn't used any more.
+        // As if another program took the second core, a call in the pool now takes three times as long as on
+        // one thread. The pool loses the next trial and isn't used any more.
         make_calls(&mut choice, 600, 1.0, 3.0);
         assert!(make_calls(&mut choice, 10_000, 1.0, 3.0).0 <= 128);
-        // The other program ends. The pool is used again after the longest pause and `NEEDED_WINS` won
-        // trials.
+        // The pool is the faster one again, as if the other program had ended. It is used again after the
+        // longest pause between trials and `NEEDED_WINS` won trials.
         make_calls(&mut choice, 4_096 + 128, 1.0, 0.6);
         assert!(make_calls(&mut choice, 1_000, 1.0, 0.6).0 > 900);
     }
@@ -302,7 +305,7 @@ mod tests {
         let items: Vec<usize> = (0..100).collect();
         let expected: Vec<usize> = items.iter().map(|k| k * k).collect();
         pool.install(|| {
-            // There are more calls than in a trial, so some of them use the pool and others don't.
+            // There are more than the 32 calls of a trial, so some of them use the pool and others don't.
             for _ in 0..40 {
                 assert_eq!(map(&items, 10, |k| k * k), expected);
                 assert_eq!(try_map_range(100, 10, |k| Ok(k * k)).unwrap(), expected);

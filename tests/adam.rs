@@ -195,8 +195,8 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
         assert!(values(&parameters).iter().zip(&before).all(|(after, before)| after < before), "{size:e}");
         adam.load_state(&adam.state().unwrap()).unwrap();
     }
-    // Three further cases are tested: gradients that are small enough one by one but not in the running
-    // sum, clipped gradients, and f64.
+    // Three further cases are tested: gradients whose squares overflow the running average only after some
+    // steps, clipped gradients, and gradients in f64.
     let parameters = two_ones(Kind::Float);
     let mut adam = Adam::new(&parameters, AdamConfig { beta2: 0.5, ..AdamConfig::default() }).unwrap();
     let refused = (0..9).find(|_| step_on(&parameters, &mut adam, 1.9e19).is_err());
@@ -247,7 +247,7 @@ fn a_loss_from_before_a_step_is_not_differentiated_after_it() {
             let message = loss.f_backward().unwrap_err().to_string();
             assert!(message.contains("modified by an inplace operation"), "{message}");
         }
-        // Gradients of a loss that is recorded after the step can be computed.
+        // A loss that is computed after the step, from the new parameters, can be differentiated.
         cubes().f_backward().unwrap();
     }
 }
@@ -295,8 +295,8 @@ fn a_loaded_state_goes_on_bit_for_bit() {
                     adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
                     adam.load_state(&state).unwrap();
                 }
-                // The second parameter has no gradient in every other step. The first step after the
-                // optimizer's state was saved and loaded is such a step.
+                // In every second step the second parameter has no gradient. The first step after the
+                // optimizer's state was saved and loaded is one of these steps.
                 let shift = rng.normal();
                 for (i, p) in parameters.iter().enumerate() {
                     if i != 1 || step % 2 == 1 {

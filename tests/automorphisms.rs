@@ -102,8 +102,8 @@ fn classes_directions_and_scaffolds_are_respected() {
         let order = canonizer.canonical(&star, fixed).order;
         assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
     }
-    // The graph is a star with 60 leaves for each combination of a class of leaves and a class of edges. If
-    // the graph is directed, half of the edges point to the centre.
+    // The graph is a star. Its leaves have two classes and its edges have two classes; each of the four
+    // combinations occurs 60 times. If the graph is directed, half of the edges point to the centre.
     for kind in [GraphKind::Undirected, GraphKind::Directed] {
         let mut wheel = GraphState::with_nodes(kind, 1);
         for k in 0..240 {
@@ -123,8 +123,8 @@ fn random_tree(n: usize, rng: &mut Rng) -> GraphState {
     graph(n, (1..n).map(|b| (rng.below(b), b)).collect::<Vec<_>>())
 }
 
-/// Returns ln |Aut| of a tree. The root is the tree's centre, and each subtree gets the number of its
-/// isomorphism class (Aho, Hopcroft and Ullman).
+/// Returns ln |Aut| of a tree. The tree is rooted at its centre. Isomorphic subtrees get the same number, and
+/// exchanging them is an automorphism (Aho, Hopcroft and Ullman).
 fn log_of_tree(tree: &GraphState) -> f64 {
     let n = tree.n_nodes();
     let neighbours: Vec<Vec<usize>> = (0..n).map(|a| tree.adjacency().neighbours(a).collect()).collect();
@@ -189,8 +189,8 @@ fn trees_have_the_automorphisms_of_their_branches() {
         let n = 1 + rng.below(300);
         let mut tree = random_tree(n, &mut rng);
         if round % 2 == 0 {
-            // Two copies of the tree are joined by an edge between a node and its copy, so that the centre
-            // of the result is often an edge.
+            // Two copies of the tree are joined by an edge between a node and its copy. The centre of the new
+            // tree is then often two nodes that are joined by an edge, not a single node.
             let edges: Vec<_> = tree.edges().map(|(a, b)| (a as usize, b as usize)).collect();
             let twice = edges.iter().flat_map(|&(a, b)| [(a, b), (n + a, n + b)]);
             let joint = rng.below(n);
@@ -314,8 +314,8 @@ fn an_environment_hands_the_error_on() {
     assert!(matches!(env.symmetry().log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
 }
 
-/// Tests directed graphs of interchangeable parts. Incoming edges must distinguish nodes, and outgoing
-/// edges must do so as well.
+/// Tests directed graphs that consist of several equal components (edges, paths or rings), and a binary tree.
+/// Incoming edges must distinguish nodes, and outgoing edges must do so as well.
 #[test]
 fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
     let directed = |n: usize, edges: &[(u32, u32, u16)]| {
@@ -355,8 +355,8 @@ fn canonical_forms_that_would_take_too_long_are_refused() {
         Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })
     ));
     assert_eq!(canonizer.try_canonical(&small, 0).unwrap(), canonizer.canonical(&small, 0));
-    // Listing the states of an environment requires the keys of their children, so it must give the error,
-    // too.
+    // Listing the states of an environment requires the keys of their children. The search for such a key
+    // exceeds its limit here, so listing the states must give the error, too.
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000));
     let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();

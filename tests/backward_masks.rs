@@ -1,5 +1,5 @@
-//! The backward masks that the library derives from an environment's forward moves are compared with a direct
-//! definition, and their cost is measured.
+//! The backward masks that the library derives from an environment's forward moves are compared with masks
+//! computed by the definition of a parent. The cost of deriving them is measured.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,7 @@ use gfn::graph::{
 #[derive(Clone, Copy, Debug)]
 enum Restriction {
     Nothing,
-    /// The restriction forbids edges from a higher to a lower node, so that no directed cycle can be
-    /// closed.
+    /// The restriction forbids edges to a node with a lower label, so that no directed cycle can be closed.
     Acyclic,
     /// The restriction forbids the first legal slot of each action type. Whether a slot is legal therefore
     /// depends on other slots.
@@ -131,7 +130,8 @@ fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     (0..initial.n_nodes() as u32).all(node) && initial.edges().all(edge)
 }
 
-/// Returns `true` if the backward move of a slot leads to a parent of the graph.
+/// Returns `true` if the backward move of a slot leads to a parent of the graph, by definition: the forward
+/// move that undoes the backward move must be legal in the parent.
 fn is_parent(
     env: &GraphEnv,
     kind: ActionKind,
@@ -261,8 +261,9 @@ fn tree_and_edges(n: usize) -> GraphState {
     graph
 }
 
-/// Tests the cost of checking a candidate parent. A check needs the parent's graph and forward mask. Both
-/// must cost little more than writing their memory.
+/// Tests the cost of checking whether one graph is a parent of another. The check makes the possible parent
+/// and its forward mask. Making the parent must not cost far more than copying a graph, and making the mask
+/// not far more than writing its memory.
 #[test]
 fn a_candidate_costs_little_more_than_writing_it() {
     let graph = tree_and_edges(400);
@@ -280,8 +281,8 @@ fn a_candidate_costs_little_more_than_writing_it() {
 
     let graph = tree_and_edges(2000);
     let edge = graph.edges().next().unwrap();
-    // A copy shares its edges with the original until an edge changes, so this measures a copy of the
-    // edges.
+    // A copy of a graph shares its edges with the original until an edge changes. The removal of an edge
+    // therefore makes the program copy all edges, and this time is measured.
     let copied = shortest(|| {
         std::hint::black_box(graph.clone()).remove_edge(edge.0, edge.1).unwrap();
     });

@@ -236,8 +236,9 @@ fn checkpoints_of_something_else_change_nothing() {
         &["but this run has sub-trajectory balance", "resume with the settings"],
     );
 
-    // The network is the same, but the graphs have five nodes instead of four, and the actions have other
-    // names. The network has no identity features, because their number would differ.
+    // The networks are equal, but the graphs have five nodes instead of four, so the same action has another
+    // slot. Node labels aren't inputs of the networks (`identity` is `false`), because the networks would
+    // then differ in the number of labels.
     let make = |n: usize, replay: bool| {
         let env = Ring::new(n, GraphKind::Directed).unwrap().into_env();
         let mut rng = Rng::seeded(0);

@@ -38,7 +38,8 @@ macro_rules! refused {
 }
 
 fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<GraphEnv>> {
-    // The pairs (0, 1), (0, 2) and (1, 2) are the slots 1, 2 and 5 of nine slots. Slot 9 is the exit.
+    // The pairs (0, 1), (0, 2) and (1, 2) have the slots 1, 2 and 5 in the table of nine slots for all pairs
+    // of nodes, 0 to 8. Slot 9 is the exit.
     Trajectories::replay(&Triangles::env(), &Slots(slots.to_vec()), offsets)
 }
 
@@ -110,8 +111,8 @@ fn steps_that_a_state_cannot_take_are_refused() {
     refused!(back, Error::IllegalAction { .. }, "action 1", "backward");
 }
 
-/// Builds a trainer whose reward returns these values and repeats the last value if more are needed.
-/// `count` maps the number of states to the number of returned values.
+/// Builds a trainer whose reward returns these values and repeats the last value if more are needed. `count`
+/// computes the number of returned values from the number of states. The two numbers may differ.
 fn trainer_with_rewards(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv> {
     let env = Triangles::env();
     let mut rng = Rng::seeded(0);

@@ -20,12 +20,12 @@ use crate::nets;
 
 const LETTERS: usize = 6;
 
-/// The number by which P_F's logits are multiplied. The factor is 1 plus a term that depends on the batch.
+/// The factor by which P_F's logits are multiplied. It depends on the batch.
 #[derive(Clone, Copy)]
 enum Factor {
-    /// The term is this number times the number of states in the batch.
+    /// The factor is 1 plus this number times the number of states in the batch.
     PerState(f64),
-    /// The term is this number times the mean of all entries of the batch's state vectors.
+    /// The factor is 1 plus this number times the mean of all entries of the batch's state vectors.
     Mean(f64),
 }
 
@@ -91,7 +91,8 @@ fn check_refused<T>(result: Result<T>) {
     }
 }
 
-/// Tests small dependences: 0.001 per state of the batch, and a tenth of the batch's mean.
+/// Tests policies whose logits depend slightly on the batch. The logits are multiplied by 1 plus 0.001 per
+/// state of the batch, or by 1 plus a tenth of the mean of all entries of the batch's state vectors.
 #[test]
 fn a_slight_dependence_on_batch_mates_is_refused_before_training() {
     for seed in 0..8 {
@@ -118,7 +119,7 @@ fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
         };
         assert_eq!(trainer.steps_done(), refused, "{grown}");
         check_refused::<()>(Err(refusal));
-        // The check must be repeated in each step until it passes.
+        // After an error, the next step must repeat the check, until the check passes.
         check_refused(trainer.step());
         trainer.policy_as::<BatchDependent>().unwrap().1.set(Factor::Mean(0.0));
         trainer.step().unwrap();
@@ -134,8 +135,8 @@ fn exact_figures_refuse_a_policy_that_depends_on_batch_mates() {
     space.terminating_distribution(&words(), &batch_dependent(Factor::Mean(0.0), 0), None).unwrap();
 }
 
-/// Tests that the checks have a separate random stream, so that they don't change the random numbers of
-/// training.
+/// Tests that the checks of policy and reward have a separate random stream, so that they don't change the
+/// random numbers of training.
 #[test]
 fn checks_change_no_random_number() {
     let losses = |again: bool| {
@@ -151,9 +152,9 @@ fn checks_change_no_random_number() {
     assert_eq!(losses(false), losses(true));
 }
 
-/// Tests that every network of the library is accepted. The networks are in single precision, and their
-/// weights are far from their initial values. Without normalisation their sums are large, so they round
-/// differently in different batches.
+/// Tests that the check for dependence on the batch accepts every network of the library. The networks are in
+/// single precision, and their weights are far from their initial values. Networks without normalisation have
+/// large sums, whose rounding differs from batch to batch.
 #[test]
 fn no_network_of_the_library_is_refused() {
     tch::set_num_threads(1);

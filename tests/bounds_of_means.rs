@@ -4,12 +4,12 @@ use gfn::Rng;
 use gfn::metrics::Estimate;
 use gfn_judge::{Interval, log_mean_at_least, probability_at_least};
 
-/// The number of stakes in the bets on the samples from which `log_mean_at_least` computes its bound. The
-/// stakes are 1, 1/2, 1/4 and so on.
+/// The number of stakes that `log_mean_at_least` uses: 1, 1/2, 1/4 and so on. The function computes its bound
+/// by a method of betting, in which a stake is the share of the capital that is bet.
 const N_STAKES: i32 = 16;
 
-/// Tests bounds on the probability p of heads. If all 100 tosses are heads, p^100 must equal the risk at
-/// the bound. If no toss is heads, there is no lower bound.
+/// Tests bounds on the probability p of heads. If all 100 tosses are heads, the bound must be the p for which
+/// p^100 equals the allowed risk of a false bound. If no toss is heads, there is no lower bound.
 #[test]
 fn shares_have_the_bounds_of_chernoff() {
     assert!((probability_at_least(1.0, 100, 0.025) - 0.025f64.powf(0.01)).abs() < 1e-12);
@@ -37,8 +37,8 @@ fn means_of_equal_draws_lose_what_they_cannot_exclude() {
     assert!(480.0 < bound && bound < 500.0 - 1_000f64.ln() + 0.025f64.ln(), "{bound}");
 }
 
-/// Tests bounds for variables of mean 1 that are rarely very large. The bound may be above the mean in at
-/// most 5 % of 400 samples.
+/// Tests bounds for variables of mean 1 that are rarely very large. Each of 400 bounds is computed from 50
+/// draws. At most 5 % of the bounds may be above the mean.
 #[test]
 fn bounds_on_means_hold_for_heavy_tails() {
     let rng = &mut Rng::seeded(0);

@@ -31,8 +31,8 @@ fn shapes() -> Vec<Shape> {
     out
 }
 
-/// Returns the weight of a node, which has a class and attributes. Numbers `2 k` and `2 k + 1` give the
-/// same class and different attributes.
+/// Returns a node whose class and attribute follow from the number `k`. The numbers `2 i` and `2 i + 1` give
+/// the same class `i` and different attributes.
 fn node_weight(k: usize) -> Node {
     Node { class: (k / 2) as u16, attributes: Attributes::new(&[0, 0, (k % 2) as u8]).unwrap() }
 }
@@ -63,8 +63,8 @@ fn random_permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     out
 }
 
-/// Draws a relabelled copy of a graph that differs little or not at all from the graph. Such pairs are the
-/// hardest to distinguish.
+/// Draws a relabelled copy of a graph, with at most one small change to a node or an edge. A graph and such a
+/// copy are the hardest to distinguish.
 fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
     let n = graph.n_nodes();
     let mut out = graph.induced(&random_permutation(n, rng));
@@ -78,7 +78,7 @@ fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
             let node = node_weight(rng.below(shape.node_weights));
             out.set_node(rng.below(n) as u32, node).unwrap();
         }
-        // An edge gets another weight.
+        // An edge gets another class and attribute, unless the same ones are drawn again.
         2 => {
             let edges: Vec<_> = out.edges().collect();
             if !edges.is_empty() {
@@ -162,7 +162,7 @@ fn keys_and_automorphisms_agree_with_trying_all_permutations() {
             n_symmetric += usize::from(automorphisms > 1);
         }
     }
-    // The random graphs must include every outcome often enough.
+    // The random pairs must often be isomorphic and often be different, and many graphs must have symmetries.
     assert!(
         n_isomorphic > 200 && n_different > 200 && n_symmetric > 200,
         "{n_isomorphic} isomorphic pairs, {n_different} others, {n_symmetric} graphs with a symmetry"
@@ -179,7 +179,8 @@ fn key_equality_agrees_with_vf2() {
             let n = 2 + rng.below(9);
             let one = random_graph(shape, n, &mut rng);
             let other = near_copy(&one, shape, &mut rng);
-            // The macro converts a graph into a petgraph graph that has the weights of nodes and edges.
+            // The macro converts a graph into a petgraph graph, whose weights are the classes and attributes
+            // of nodes and edges.
             macro_rules! weighted {
                 ($state:expr, $graph:expr) => {
                     $graph.map(|i, ()| $state.node(i.index() as u32), |_, edge| *edge)

@@ -22,8 +22,8 @@ const BUDGET: Budget = Budget { samples: 1_000, subsets: 16, size: 12, paths: 32
 /// The tolerance for exact metrics in single precision.
 const ROUNDING: f64 = 1e-5;
 
-/// A P_B that prefers some parents. The logit of the step from a state to a parent is `scale` times a hash of
-/// the two states between 0 and 1.
+/// A P_B that prefers some parents. The logit of the step from a state to a parent is `scale` times a number
+/// between 0 and 1, which is a hash of the two states.
 struct OrderedBackward<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
     scale: f64,
@@ -59,7 +59,7 @@ impl<E: EnumerableEnv> Policy<E> for OrderedBackward<'_, E> {
     }
 }
 
-/// A policy that combines the P_F of another policy with a uniform P_B.
+/// A policy with the P_F of the wrapped policy and a uniform P_B.
 struct WithUniformBackward<P>(P);
 
 impl<E, P> Policy<E> for WithUniformBackward<P>

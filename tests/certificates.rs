@@ -86,8 +86,8 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     let tv = Distances::between(&probs, &target.probs).unwrap().tv;
     assert!((tv - 0.25).abs() < 0.01, "{tv}");
     let certificate = certify(&env, &policy, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
-    // As a negative control, the effective sample size shows no problem, because all weights are nearly
-    // equal.
+    // The effective sample size doesn't reveal the missing mode, because the importance weights of the
+    // policy's samples are nearly equal.
     assert!(certificate.effective_samples > 1_900.0);
     let found = |wanted: fn(&Finding) -> bool| certificate.findings.iter().any(wanted);
     assert!(
@@ -96,7 +96,8 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     );
     assert!(found(|finding| matches!(finding, Finding::TotalVariation { .. })), "{certificate}");
     assert!(0.1 < certificate.tv.at_least && certificate.tv.at_least <= tv);
-    // The interval for log Z would contradict the objects that were found, so there is no estimate.
+    // The samples' interval for log Z contradicts the rewards of the objects that were found. The certificate
+    // must therefore contain no estimate of log Z.
     assert!(
         matches!(certificate.limits[..], [Limit::LogZContradicted { .. }])
             && certificate.log_z.estimate.is_none()
@@ -112,8 +113,8 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     );
 }
 
-/// Tests objects that weren't sampled from the target. Such objects make the upper bounds false, but they
-/// must not cause findings against an exact policy.
+/// Tests objects that weren't sampled from the target. Such objects make the upper bounds false, but the
+/// certificate must not report defects of an exact policy.
 #[test]
 fn a_false_upper_bound_is_no_less_than_the_lower_one() {
     let (env, graph, reward) = grid();
@@ -185,7 +186,8 @@ fn samples_are_judged_by_what_their_sampler_is() {
     assert!((judged.tv_floor.estimate - floor.tv).abs() < 0.1 * floor.tv);
     assert!((judged.consistency.fcs.estimate - judged.consistency.floor).abs() < 0.05);
 
-    // One of 3,000 samples has probability 0 in the target, so a perfect sampler never draws it.
+    // One of these 3,000 samples is an object with probability 0 in the target. A perfect sampler never draws
+    // this object.
     let padded: Vec<f64> = target.iter().copied().chain([0.0]).collect();
     let foreign: Vec<usize> =
         draw_objects(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();

@@ -1,5 +1,6 @@
 //! Tests of a reward whose values for replayed objects change during training. The change must be detected.
-//! Noisy rewards, and rewards with a schedule or condition of the trainer, must not be reported.
+//! Noisy rewards must not be reported as changed. Neither must rewards that differ because the trainer
+//! changes their exponent or their condition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -40,7 +41,8 @@ struct Counter {
 }
 
 /// Builds a trainer whose log-reward is the number of occurrences of the first letter in a word, plus
-/// `change(call, row)`.
+/// `change(call, row)`. `call` is the number of earlier calls of the reward, and `row` is the index of the
+/// word in this call.
 fn trainer(
     change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static,
     config: TrainerConfig,

@@ -36,7 +36,7 @@ fn schema(kind: GraphKind, max_nodes: usize) -> GraphSchema {
     }
 }
 
-/// Builds a graph environment from an action set, an initial graph and a limit of nodes.
+/// Builds a graph environment from an action set, an initial graph and a maximum number of nodes.
 fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv {
     let schema = schema(initial.kind(), max_nodes);
     GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()

@@ -41,8 +41,8 @@ fn checkpoint(seed: u64) -> Checkpoint {
     Checkpoint::new(&model(seed, 4), seed, Value::Null).unwrap()
 }
 
-/// Returns the step of a checkpoint, after checking that the checkpoint's parameters are those of a model
-/// whose seed is this step.
+/// Returns the step that a checkpoint holds. Tests save the model with seed `n` at step `n`, so the function
+/// also checks that the parameters are those of the model whose seed is this step.
 fn seed_at(path: &Path) -> u64 {
     let checkpoint = Checkpoint::load(path).unwrap();
     let parameters = model(99, 4);

@@ -149,8 +149,8 @@ fn one_policy_samples_the_target_of_each_condition() {
 
 #[test]
 fn a_policy_with_unrelated_conditions_fits_no_condition() {
-    // Each trajectory is rewarded by the condition of another trajectory. The condition that the policy
-    // gets therefore carries no information.
+    // Each trajectory is rewarded under the condition of another trajectory. The condition that the policy
+    // gets therefore says nothing about the reward.
     let reward = reward(plain());
     let deaf = policy(reward.conditioning(), false, 1);
     let conditioning = reward.conditioning().clone();
@@ -193,9 +193,9 @@ fn replayed_objects_are_in_focus_in_hindsight() {
         let conditions = latest.conditions().unwrap();
         let log_rewards = latest.recorded_log_rewards().unwrap();
         assert_eq!(log_rewards, reward.log_reward(objects, Some(conditions)).unwrap());
-        // Fresh trajectories come first in the batch. Many of their objects are outside of the cone around
-        // the goal direction, because the goal directions are the axes of the objectives, and only words of a
-        // single letter are near an axis.
+        // Fresh trajectories come first in the batch. Many of their objects get -75, the fixed log-reward of
+        // objects whose objectives point too far away from the goal direction. The goal directions are the
+        // axes of the objectives, and only words of a single letter are near an axis.
         let outside = |rows: std::ops::Range<usize>| rows.filter(|&i| log_rewards[i] == -75.0).count();
         assert!(outside(0..32) > 10);
         let decoded = conditioning.decode(conditions).unwrap();

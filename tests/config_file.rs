@@ -87,8 +87,9 @@ enum Tasks {
     },
 }
 
-/// Tests a configuration file for a program with several tasks. The file has flags of the chosen task,
-/// which may be called by any of its names. Tasks without `--config` must stay unchanged.
+/// Tests a configuration file for a program with several tasks. The file sets flags of the task on the
+/// command line, whether the task is called by its name or by an alias. Tasks without the flag `--config`
+/// must stay unchanged.
 #[test]
 fn a_file_sets_the_flags_of_its_task() {
     let folder = Folder::new("config-tasks");

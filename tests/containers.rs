@@ -13,8 +13,8 @@ fn env() -> Chain {
     Chain::new(10)
 }
 
-/// Builds `n` trajectories that lead to 1, 2, 3, ... by single steps. Trajectory `i` has the condition `[i,
-/// -i]`.
+/// Builds `n` trajectories on a chain of positions. Trajectory `i` moves from position 0 to position `i + 1`
+/// by single steps, and has the condition `[i, -i]`.
 fn steps(n: usize) -> Trajectories<Chain> {
     let mut actions = Vec::new();
     let mut offsets = vec![0];
@@ -28,7 +28,8 @@ fn steps(n: usize) -> Trajectories<Chain> {
     plain.with_conditions(Tensor::from_slice(&conditions).view([n as i64, 2])).unwrap()
 }
 
-/// Returns the log-reward x of a position, plus 100 times the first entry of the condition.
+/// Returns a log-reward for each position: the position itself, plus 100 times the first entry of its
+/// condition.
 fn reward(states: &Positions, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let first = |i: usize| conditions.map_or(0.0, |c| 100.0 * c.double_value(&[i as i64, 0]));
     Ok(states.0.iter().enumerate().map(|(i, &x)| f64::from(x) + first(i)).collect())
@@ -140,7 +141,7 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     let mut empty = plain.select(0..0).unwrap();
     empty.append(all.clone()).unwrap();
     assert_eq!(describe(&empty), describe(&all));
-    // The container of compact trajectories (`Walks`) must behave in the same way.
+    // Compact trajectories (`Walks`) must be selected and joined like whole trajectories.
     let walks = all.walks(&env()).unwrap();
     let mut joined = walks.select(0..2).unwrap();
     joined.append(walks.select(2..5).unwrap()).unwrap();

@@ -107,7 +107,8 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
         &mut Rng::seeded(0),
     )
     .unwrap();
-    // A batch that is encoded without an environment treats missing attributes as unset.
+    // A node or an edge holds at most 7 attributes. If a batch is encoded for a schema with 8, without an
+    // environment, the eighth attribute counts as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let wide = with(8, 8);
     let batch = GraphBatch::new(&wide, states.arrays(), None, Device::Cpu).unwrap();

@@ -1,6 +1,6 @@
-//! Tests of the symmetry correction in scores. log |Aut| must be added to log R if states are isomorphism
-//! classes, whatever the source of log R is. log |Aut| must not be added for objectives relative to a
-//! prior, because the prior already gives the probability of the whole class.
+//! Tests of the symmetry correction in scores. If states are isomorphism classes, log |Aut| must be added to
+//! log R, whether log R is computed or was recorded. For objectives relative to a prior, log |Aut| must not
+//! be added, because the prior already gives the probability of the whole class.
 
 use crate::spaces::ColouredGraphs;
 use gfn::env::{Env, Reward};
@@ -79,8 +79,8 @@ fn objectives_relative_to_a_prior_use_raw_rewards() {
     let env = ColouredGraphs::env(4);
     let trajectories = draw_trajectories(&env);
     let (raw, _) = raw_and_corrected(trajectories.terminal_states());
-    // The policy equals the prior, so their log-probabilities cancel. With log Z = 0, only the reward
-    // remains.
+    // The policy equals the prior, so their log-probabilities cancel in the residual. With log Z = 0, only
+    // the reward remains in it.
     let policy = WithPrior { policy: UniformPolicy, prior: UniformPolicy };
     let mut scores = score(&env, &Size, &policy, &trajectories, Quantity::LogPrior.into()).unwrap();
     scores

@@ -38,13 +38,13 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     assert_eq!(loaded.is_exit(), trajectories.is_exit());
     assert_eq!(loaded.conditions(), trajectories.conditions());
     assert_eq!(loaded.recorded_log_rewards(), trajectories.recorded_log_rewards(), "bit for bit");
-    // Loaded trajectories are in the order in which they were saved, so a second save and load must keep
-    // the actions, too.
+    // The first save and load may have renamed nodes, which changes actions: loaded trajectories label nodes
+    // in the order of their insertion. A second save and load must keep the actions.
     loaded.save(env, &path).unwrap();
     let again = Trajectories::load(env, &path).unwrap();
     assert_eq!((again.actions(), again.reverse_actions()), (loaded.actions(), loaded.reverse_actions()));
 
-    // Backward trajectories are saved and loaded in the same way.
+    // Trajectories that were sampled backwards must be saved and loaded, too.
     let back = Sampler::new(env, &UniformPolicy)
         .backward(trajectories.terminal_states(), &mut Rng::seeded(2))
         .unwrap();
@@ -140,8 +140,8 @@ fn buffers_come_back_with_losses_conditions_and_eviction_order() {
         assert_eq!(a.walks.conditions(), b.walks.conditions());
         assert_eq!((a.serials, a.log_probs, a.walks.terminal), (b.serials, b.log_probs, b.walks.terminal));
     }
-    // The states of this environment are compared up to isomorphism. A state that was stored without its
-    // path must keep the order of its nodes.
+    // This buffer stores states without paths, and the environment compares states up to isomorphism. Saving
+    // and loading must nevertheless keep the order of each state's nodes.
     let env = ColoredGraphs::new(4).unwrap().into_env();
     let config = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let first = filled_buffer(&env, ReplayBuffer::distinct(config).unwrap().terminal_only(), false);
@@ -149,7 +149,7 @@ fn buffers_come_back_with_losses_conditions_and_eviction_order() {
     second.load_state(&env, &first.state(&env).unwrap()).unwrap();
     let [a, b] = [&first, &second].map(|buffer| buffer.walks().unwrap().terminal);
     assert_eq!(a, b);
-    // An object that was added without a path must also keep the order of its nodes.
+    // The order of nodes must also be kept for objects that came to the buffer without a path.
     let objects = first.walks().unwrap();
     assert!(!objects.has_paths());
     let mut plain = ReplayBuffer::new(config).unwrap().terminal_only();
@@ -260,8 +260,8 @@ fn an_interrupted_save_leaves_the_old_data_set() {
     let env = Chain::new(12);
     let path = folder.join("data");
     sample_trajectories(&env, 5, 0).save(&env, &path).unwrap();
-    // Two interruptions are simulated: one while the new folder was written, and one between the two
-    // renames.
+    // Two interruptions are simulated: one while the new folder was written, and one between the two renames
+    // by which a save replaces the old folder.
     fs::create_dir_all(folder.join(".data.partial")).unwrap();
     fs::write(folder.join(".data.partial").join("data.safetensors"), "half").unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 5);

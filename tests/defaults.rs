@@ -29,8 +29,8 @@ fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64
     starting_at(None, objective, config, seed)
 }
 
-/// Builds the trainer of [`trainer`] with a fixed initial log Z. If it is 0, training collapses for more
-/// seeds.
+/// Builds the trainer of [`trainer`] with this initial log Z; `None` means the default, an estimate from the
+/// first batch. With 0, training collapses for more seeds than with the default.
 fn starting_at(
     initial_log_z: Option<f64>,
     objective: impl Objective + 'static,
@@ -129,7 +129,9 @@ fn a_collapse_is_detected_without_exploration() {
 #[test]
 fn a_warning_ends_the_run_if_set() {
     tch::set_num_threads(1);
-    // Rounding determines which seeds stall, so the first such seed is used.
+    // Rounding determines for which seeds training stalls: the loss is small and log Z doesn't change,
+    // although log Z is below the log-reward of an object that was sampled earlier. The first such seed is
+    // used.
     let stalled = (0..5).find_map(|seed| {
         let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare_config(), seed);
         let ended = Fit::new(400).on_warning(OnWarning::Fail).run(&mut trainer);

@@ -19,7 +19,8 @@ fn edges_are_read_as_networkx_snap_and_pyg_write_them() {
         // gaps.
         "# Directed graph (each unordered pair of nodes is saved once): x.txt\n# \
          FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n88\t7\n88\t901234567890\n",
-        // This text has the columns of an `edge_index` in a CSV file, whose nodes are numbered from 1.
+        // This text is CSV with one edge per line: the source and the target of the edge, as in the two
+        // columns of a transposed `edge_index` of PyTorch Geometric. The nodes are numbered from 1.
         "1,2\n2,3\n3,1\n\n3,4 # the tail\n",
     ];
     for text in texts {
@@ -93,8 +94,8 @@ fn an_edge_index_is_read_from_two_lines() {
         assert_eq!(named.graph.edges().collect::<Vec<_>>(), [(0, 1), (1, 2), (2, 3)], "{text}");
         assert_eq!(read(text).unwrap()[0], named.graph);
     }
-    // An edge that is listed in both directions has the same result, whether the lines are edges or sources
-    // and targets.
+    // The lines of this text may be two edges, or the sources and the targets of two edges. The graph is the
+    // same: one edge, which is listed in both directions.
     assert_eq!(read("4 5\n5 4\n").unwrap()[0].n_edges(), 1);
     let cases: &[(&str, usize, &str)] = &[
         ("\n0 1 1\n1 0 2\n", 2, "read in two ways"),
@@ -114,8 +115,8 @@ fn an_edge_index_is_read_from_two_lines() {
     assert!(read("0 1 0.5\n1 0 2\n").is_ok() && read("0 1 2 {}\n1 0 2 {}\n").is_err());
 }
 
-/// Tests a text of many short lines. Each line of 23 bytes would need 1.3 MB of memory, so the text must be
-/// an error.
+/// Tests a text of many short lines. Each line of 23 bytes declares a graph of 16,384 nodes, which needs 1.3
+/// MB of memory, so the text must be an error.
 #[test]
 fn many_short_lines_cannot_ask_for_all_memory() {
     let line = "graph undirected 16384\n";
@@ -125,7 +126,8 @@ fn many_short_lines_cannot_ask_for_all_memory() {
     // Graphs that are too large to be read must not be written either.
     let graphs = vec![GraphState::undirected(16_384); 40];
     assert!(matches!(GraphFormat::EdgeList.write(&graphs), Err(Error::Contract { .. })));
-    // The same number of nodes in many small graphs must be allowed.
+    // Many small graphs must be allowed, although they have half a million nodes together, because they need
+    // little memory.
     let many = vec![GraphState::undirected(50); 10_000];
     let text = GraphFormat::EdgeList.write(&many).unwrap();
     assert_eq!(GraphFormat::EdgeList.read(text.as_bytes()).unwrap().len(), many.len());

@@ -23,7 +23,7 @@ fn marking_env(kind: GraphKind) -> GraphEnv {
     GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
-/// Builds a ring of six nodes whose edges alternate between two classes. All nodes of the ring are
+/// Builds a ring of six nodes whose edges alternate between two classes. In the undirected ring all nodes are
 /// equivalent.
 fn alternating_ring(kind: GraphKind) -> GraphState {
     let edges: Vec<_> = (0..6u32).map(|a| (a, (a + 1) % 6, Edge::from_class((a % 2) as u16))).collect();

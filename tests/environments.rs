@@ -303,9 +303,9 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
                 };
             }
         }
-        // The mask has a block of logits per action type. A single block with one logit per row, and a row
-        // per slot, replaces them all, because `logits` is a flat list. The softmax over a state's slots
-        // stays the same.
+        // The flat list `logits` has one logit per slot. The blocks of the mask, one per action type, are
+        // therefore replaced by a single block with a row of one logit for each slot. The softmax over a
+        // state's slots stays the same.
         let block = Block { name: "slots".into(), width: 1, row_ptr: masks.slot_ptr.clone() };
         let masks = Masks { blocks: vec![block], ..masks };
         let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([-1, 1])])?;

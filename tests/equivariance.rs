@@ -1,5 +1,4 @@
-//! Tests that a trainer refuses a policy that depends on labels, if states that differ only in their labels
-//! are merged.
+//! Tests policies that depend on labels. In an environment up to isomorphism a trainer must refuse them.
 
 use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
@@ -126,7 +125,8 @@ impl Policy<GraphEnv> for UnderflowPolicy {
         _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
-        // The logits of the other actions are 2,000 below that of the exit, so their probabilities underflow.
+        // The logit of the exit exceeds all other logits by 2,000, so the probabilities of the other actions
+        // underflow.
         let blocks: Vec<Tensor> = masks
             .blocks
             .iter()

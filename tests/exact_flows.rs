@@ -139,8 +139,9 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let floor = NoiseFloor::simulate(&target.probs, 4000, 100, &mut rng).unwrap();
     assert!((tv - floor.tv).abs() < 4.0 * floor.tv_sd, "{tv} {floor:?}");
 
-    // Pruning at the threshold tau = 0 must lose no probability. If probability is lost, the bound on it
-    // must hold.
+    // A pruned distribution drops states that have a probability below the threshold tau. With tau = 0, no
+    // probability may be lost. With tau = 0.17 some is lost, and the bound on the divergence from the target
+    // must hold nevertheless.
     let whole = pruned_distribution(env, &UniformPolicy, 0.0, 100_000).unwrap();
     let uniform = graph.terminating_distribution(env, &UniformPolicy, None).unwrap();
     let places: Vec<usize> = graph.indices(env, &whole.states).into_iter().map(Option::unwrap).collect();

@@ -190,8 +190,8 @@ fn a_teacher_that_fails_half_way_leaves_no_gradient() {
     check_recovery(&results, 0);
 }
 
-/// Tests an overflow in the optimizer. log Z starts 64 too low, and the loss is a hyperbolic cosine. The
-/// derivative is e^64, which is more than the square root of the largest f32.
+/// Tests an overflow in the optimizer. log Z starts 64 too low, and the loss is a hyperbolic cosine. Its
+/// derivative, about e^64, is finite, but the square of the derivative overflows f32.
 #[test]
 fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     let folder = Folder::new("overflow");
@@ -255,8 +255,7 @@ impl Policy<VectorEnv> for FailsBackwardOnce {
     }
 }
 
-/// Tests failures of libtorch during a backward pass. The pass is either over a whole batch, or over a part
-/// of a batch.
+/// Tests failures of libtorch during a backward pass, over a whole batch and over a chunk of a batch.
 #[test]
 fn a_backward_pass_that_fails_spoils_one_step() {
     tch::set_num_threads(1);

@@ -122,7 +122,8 @@ fn reward_calls_count_new_objects_once() {
         Ok(ControlFlow::Continue(()))
     };
     Fit::new(4).observe(&mut keep).run(&mut trainer).unwrap();
-    // Half of each batch is replayed from the second step on. Replayed objects need no reward calls.
+    // The buffer was prefilled with 30 objects. Half of each batch of 24 is replayed from the second step on,
+    // and replayed objects need no reward calls.
     assert_eq!(calls, [30 + 24, 30 + 36, 30 + 48, 30 + 60]);
 }
 

@@ -73,8 +73,8 @@ impl Case {
             .collect()
     }
 
-    /// Returns the slot of a state that belongs to a logit of the action type `t`. `row` and `column` are the
-    /// logit's place in the table of this action type for the whole batch.
+    /// Returns the index, among the slots of a state, of the slot with a given logit. `row` and `column` are
+    /// the logit's place in the table of the action type `t` for the whole batch.
     fn slot(&self, state: usize, t: usize, row: usize, column: usize) -> u32 {
         let before: usize = (0..t)
             .map(|u| {
@@ -342,10 +342,10 @@ fn logits_may_lie_on_the_host() {
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
 }
 
-/// Tests batches with a single action type and one row of logits per state (`Masks::dense`). Other libtorch
-/// operations compute their log-probabilities than those of general batches, in which a state is a segment of
-/// a flat list. Values and gradients must be the same. A state without legal slots must give no values,
-/// whether the logits are scaled or not.
+/// Tests batches with a single action type and one row of logits per state (`Masks::dense`). Their
+/// log-probabilities are computed by other libtorch operations than those of general batches, in which the
+/// slots of a state are a segment of a flat list. Values and gradients must be the same. A state without
+/// legal slots must give no values, whether the logits are scaled or not.
 #[test]
 fn dense_blocks_are_segments() {
     let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();

@@ -109,8 +109,8 @@ impl EnumerableEnv for Grid {
     }
 }
 
-/// The policy of a test case. A table has the logits of each cell, which are divided by a temperature. The
-/// result is mixed with the uniform distribution.
+/// The policy of a test case. Its probabilities in a cell are the softmax of the cell's logits, divided by a
+/// temperature, mixed with the uniform distribution.
 impl Policy<Grid> for Case {
     fn evaluate(
         &self,

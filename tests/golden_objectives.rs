@@ -14,7 +14,8 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
-/// The inputs of a test case's scores as flat lists. Some are differentiated, and the others are constants.
+/// The numbers from which the scores of a test case are built, as flat lists. Some lists are differentiated,
+/// and the others are constants.
 #[derive(Clone)]
 struct Inputs {
     offsets: Vec<usize>,

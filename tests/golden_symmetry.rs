@@ -1,4 +1,6 @@
-//! Grown coloured graphs are compared with numbers from exact rational arithmetic (`golden/symmetry.json`).
+//! Tests an environment in which coloured graphs grow node by node, up to isomorphism. Its states, actions,
+//! |Aut| and terminal probabilities are compared with those that exact rational arithmetic gave
+//! (`golden/symmetry.json`).
 
 use gfn::objective::Quantities;
 use std::collections::BTreeSet;

@@ -13,8 +13,8 @@ fn read(text: &str) -> gfn::Result<NamedGraph> {
     NamedGraph::from_edges(text.as_bytes())
 }
 
-/// Describes a graph by its sorted edges between names, followed by the names of isolated nodes. The
-/// smaller name of an edge comes first.
+/// Describes a graph in a text: its edges in sorted order, each as two names with the smaller name first,
+/// followed by the names of isolated nodes.
 fn describe(named: &NamedGraph) -> String {
     let mut edges = Vec::new();
     for (a, b) in named.graph.edges() {
@@ -57,7 +57,7 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ("METIS with an isolated node between", "4 2\n2\n1 4\n\n2", "1-2 2-4 3", false),
     ("METIS with weights", "3 2 1\n2 5\n1 5 3 7\n2 7\n", "1-2 2-3", true),
     ("METIS with weights of 1", "3 2 001\n2 1\n1 1 3 1\n2 1\n", "1-2 2-3", false),
-    // These files list edges after a line with the numbers of nodes and edges.
+    // The first line of these files states how many nodes and edges the graph has. The edges follow.
     ("Gset", "5 6\n1 2 1\n1 3 -1\n2 3 1\n2 4 1\n3 5 -1\n4 5 1\n", "1-2 1-3 2-3 2-4 3-5 4-5", true),
     ("rudy", "5 6\n1 2 1\n1 3 1\n2 3 1\n2 4 1\n3 5 1\n4 5 1\n", "1-2 1-3 2-3 2-4 3-5 4-5", false),
     ("edges from 0 below n m", "4 5\n0 1\n0 2\n1 2\n1 3\n2 3\n", "0-1 0-2 1-2 1-3 2-3", false),
@@ -116,8 +116,8 @@ fn each_format_is_read_for_what_it_is() {
             let path = folder.join(&format!("graph.{ending}"));
             fs::write(&path, text).unwrap();
             assert_eq!(Instances::read_named(&path).unwrap(), named, "{name}");
-            // `Instances::read` reads a list of graphs, whose nodes have numbers instead of names. It is
-            // therefore compared only for texts in which the names are numbers.
+            // `Instances::read` returns graphs whose nodes have numbers instead of names. It is therefore
+            // compared with `Instances::read_named` only for texts in which the names are numbers.
             if named.names.iter().all(|name| name.parse::<u64>().is_ok())
                 && !text.to_lowercase().contains("source")
             {
@@ -195,13 +195,13 @@ fn formats_that_are_not_read_are_named() {
         ("p edge 3 2\ne 1 2\ne 3 4\n", 3, "edge (3, 4) is beyond the 3 nodes"),
         ("3 2 10\n7 2\n7 1 3\n7 2\n", 2, "In METIS"),
         ("graph undirected 3\nedge 0 1\n", 1, "a list for `GraphFormat::EdgeList`"),
-        // These matrices aren't symmetric, or they aren't square.
+        // These matrices aren't symmetric, aren't square, or have entries on the diagonal.
         ("0 1 0\n0 0 1\n0 0 0\n", 1, "the matrix of 3 rows and 3 columns"),
         ("1 0 0\n0 1 0\n0 0 1\n", 1, "the matrix of 3 rows and 3 columns"),
         ("1 0 0 1\n1 1 0 0\n0 1 1 0\n", 1, "the matrix of 3 rows and 4 columns"),
         ("0 5 2\n1 0 1\n3 1 0\n", 1, "the matrix of 3 rows and 3 columns"),
-        // These texts state wrong numbers of nodes or edges, or their lines don't fit the format that their
-        // first line suggests.
+        // The first line of these texts states a wrong count of nodes or edges, or other lines don't fit the
+        // format that the first line suggests.
         ("5 7\n1 2 1\n1 3 -1\n2 3 1\n", 2, "the line has 3 words, but the first line has 2"),
         ("5 7\n1 2 0.5\n1 3 1.5\n2 3 1.0\n", 2, "the line has 3 words, but the first line has 2"),
         ("0 1 2\n3 4\n", 2, "the line has 2 words, but the first line has 3"),

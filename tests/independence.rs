@@ -65,7 +65,8 @@ enum Logit {
     NotANumber,
 }
 
-/// A policy whose logits are 0, except for the first column of each action type's logits in one direction.
+/// A policy whose logits are 0 except in one direction. There, the first column of each action type's logits
+/// is computed from the quantity that the [`Logit`] names.
 #[derive(Debug)]
 struct LogitPolicy(Logit, Direction);
 
@@ -80,7 +81,7 @@ impl Policy<GraphEnv> for LogitPolicy {
         let edges: Vec<f32> = states.graphs().iter().map(|graph| graph.n_edges() as f32).collect();
         let n = edges.len();
         let mean = edges.iter().sum::<f32>() / n as f32;
-        // The quantity is either a number per graph, or one number for all graphs.
+        // The quantity that the `Logit` names is either a number per graph, or one number for all graphs.
         let (of_graph, of_all) = match self.0 {
             Logit::Edges => (Some(Tensor::from_slice(&edges).view([-1, 1])), 0.0),
             Logit::MeanEdges => (None, f64::from(mean)),
@@ -93,8 +94,9 @@ impl Policy<GraphEnv> for LogitPolicy {
                 let rows = block.rows() as i64;
                 let width = block.width as i64;
                 let zeros = Tensor::zeros([rows, width], (Kind::Float, Device::Cpu));
-                // If an action type has a row of logits per edge, the quantity is multiplied by the index of
-                // the row (modulo 9). The same number in all rows would have no effect without an exit.
+                // If an action type has one row of logits per graph, each row gets `of_all`. If it has other
+                // rows, for example one per edge, row `k` gets `of_all` times `k` (modulo 9), so that the
+                // rows differ: if all logits of a state were equal, the softmax would ignore `of_all`.
                 let place = Tensor::arange(rows, (Kind::Float, Device::Cpu)).remainder(9).view([-1, 1]);
                 let first = if rows == n as i64 { place.full_like(of_all) } else { place * of_all };
                 let first =
@@ -291,7 +293,8 @@ fn a_prior_is_checked_too() {
     };
     with(Logit::Edges).unwrap();
     check_refused(with(Logit::MeanEdges), "of the prior");
-    // A dependence in the backward policy of the prior must be accepted, because this policy is never used.
+    // A backward policy of the prior that depends on other states of the batch must be accepted, because it
+    // is never used.
     train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(Logit::MeanEdges, Direction::Backward) })
         .unwrap();
 }

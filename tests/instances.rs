@@ -249,7 +249,7 @@ fn parts_for_one_log_z_or_one_distribution_refuse_several_instances() {
     let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let grown = GraphEnv::new(Free, grown, edges(0)).unwrap();
     refused(grown.with_instances(vec![edges(1), edges(2)]).unwrap_err(), "[1, 2]");
-    // The graph has more pairs of nodes than there are slot numbers.
+    // A graph of 100,000 nodes has more pairs of nodes, and therefore more slots, than 32 bits can number.
     let labelled = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let labelled = GraphEnv::new(Free, labelled, edges(4)).unwrap();
     assert!(labelled.with_instances(vec![edges(100_000)]).is_err());

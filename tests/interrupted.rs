@@ -24,14 +24,15 @@ const STEPS: usize = 700;
 /// The number of steps between checkpoints. The number is small, so that many signals arrive while a
 /// checkpoint is written.
 const EVERY: usize = 5;
-/// The environment variable that passes the folder to a child process.
+/// The environment variable that tells a child process the folder of its checkpoint and metrics.
 const FOLDER: &str = "GFN_TEST_FOLDER";
 /// The environment variable that passes the kind of run to a child process.
 const MODE: &str = "GFN_TEST_MODE";
 /// The longest time that a test waits for a child process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Makes one run, which resumes from the checkpoint in the folder, if the folder has one.
+/// Makes one run in the folder that the variable `FOLDER` names. The run resumes from the checkpoint in this
+/// folder, if there is one.
 #[test]
 #[ignore = "run by the tests beside it, as a process of its own"]
 fn child() {
@@ -41,7 +42,7 @@ fn child() {
     let mode = std::env::var(MODE).unwrap();
     tch::set_num_threads(1);
     let checkpoint = folder.join("checkpoint");
-    // A new trainer gets another seed if it resumes, because it must take the random stream from the
+    // A trainer that resumes is built with another seed, to test that it takes the random stream from the
     // checkpoint.
     let exists = checkpoint.exists() || folder.join(".checkpoint.previous").exists();
     let mut trainer = hypergrid(Setting::new(if exists { 9 } else { 1 }, ReplayPath::UniformBackward));

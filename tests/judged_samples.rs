@@ -175,6 +175,6 @@ fn trees_may_name_species_as_the_alignment_does() {
     let tree = "((Homo erectus,Pan),'Homo sapiens');";
     assert_eq!(with_numbers(tree, &names), "((1,2),0);");
     assert_eq!(with_numbers("((Homo,Pan),1);", &names), "((Homo,2),1);");
-    // Numbers in a tree must be taken for indices of names, even if the names are numbers in another order.
+    // Numbers in a tree must be read as indices into the list of names, even if the names are numbers, too.
     assert_eq!(with_numbers("((0,1),2);", &["2", "1", "0"].map(str::to_owned)), "((0,1),2);");
 }

@@ -120,8 +120,8 @@ fn rules_may_use_distinguished_nodes() {
     };
     env().check_laws().unwrap();
     check_graph_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
-    // Interchangeable initial nodes may be used symmetrically. Rules that single out node 0 depend on a
-    // label again and must be errors.
+    // If the initial nodes are interchangeable, rules may still use them symmetrically. Rules that single out
+    // node 0 then depend on a label and must be errors.
     let alike = env().with_scaffold(Scaffold::Alike).unwrap();
     alike.check_laws().unwrap();
     struct First;
@@ -163,7 +163,7 @@ fn rewards_that_see_labels_are_refused() {
 }
 
 /// Tests a reward that is the number of edges at node 0. Relabelling rarely changes this reward in small
-/// graphs, but the check must find the dependence at every seed.
+/// graphs, but the check for dependence on labels must detect it at every seed.
 #[test]
 fn rewards_that_see_labels_are_refused_at_every_seed() {
     tch::set_num_threads(1);
@@ -187,7 +187,8 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
     }
 }
 
-/// Tests a reward that uses labels only in later batches. The check must find this, too.
+/// Tests a reward that uses labels only in later batches. The check for dependence on labels is repeated in
+/// later steps, so it must detect that.
 #[test]
 fn rewards_that_see_labels_of_later_batches_are_refused() {
     static LARGE: AtomicBool = AtomicBool::new(false);
@@ -214,8 +215,8 @@ fn rewards_that_change_from_call_to_call_are_not_blamed_on_labels() {
         Ok(vec![0.1 * call; states.graphs().len()])
     };
     first_step(noisy, Semantics::UpToIsomorphism).unwrap();
-    // The four calls are one for each of the two steps, one for relabelled objects, and one for the
-    // repetition of these objects.
+    // The reward is called four times: once in each of the two steps, once for relabelled objects, and once
+    // more for the same relabelled objects.
     assert_eq!(CALLS.load(Relaxed), 4);
 }
 
@@ -328,8 +329,8 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
         check_refused(train(env.clone()), &words);
         check_refused(train(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
     }
-    // Both environments must be accepted. Labelled nodes are removed in a fixed order, the last node first,
-    // and edges can always be removed.
+    // Both environments must be accepted. In the first, nodes are labelled and are removed in a fixed order,
+    // the last node first. In the second, only edges are removed, which is always possible.
     train(of(Semantics::Labelled, loose, &[])).unwrap();
     train(of(Semantics::UpToIsomorphism, |set| set.with(Reverse(AddEdge::new(1))), &all)).unwrap();
 }

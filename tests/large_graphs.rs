@@ -1,5 +1,5 @@
-//! Tests of graphs that have more nodes than an adjacency matrix is stored for. Growth across this limit
-//! and back, and network outputs, must be correct.
+//! Tests of graphs that have too many nodes for a stored adjacency matrix. Growth across the limit on stored
+//! matrices and back, and network outputs, must be correct.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env};
@@ -52,8 +52,8 @@ fn growth_over_the_border_goes_back_the_way_it_came() {
     }
 }
 
-/// Tests a network on paths below and above the limit. Its output for a node depends only on the node's
-/// neighbourhood, so it must be the same on both paths.
+/// Tests a network on a path with an adjacency matrix, and on a path with too many nodes for one. The output
+/// for a node depends only on the node's neighbourhood, so it must be the same on both paths.
 #[test]
 fn a_network_says_the_same_on_either_side_of_the_border() {
     let env = growth(3, BORDER + 40);
@@ -68,8 +68,8 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
         tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&numbers.view_as(&parameter.tensor)));
     }
     let path = |n: usize| growth(n, BORDER + 40).initial(&[0]);
-    // The function computes log-probabilities of attaching a node at some nodes, relative to attaching it
-    // at the end of the path.
+    // The closure returns the log-probabilities of attaching a node to node 1, 2, 5 or 40 of the path,
+    // relative to attaching it to node 0, the end of the path.
     let relative = |states: &GraphStates| {
         let evaluation = tch::no_grad(|| policy.evaluate(&env, states, None, Quantities::PF)).unwrap();
         let log_probs = evaluation.pf.unwrap().host_log_probs().unwrap().to_vec();
@@ -101,7 +101,8 @@ fn edges_of_large_graphs_are_masked_added_and_removed() {
     assert_eq!(states, env.initial(&[0]));
 }
 
-/// Tests directed graphs above the limit whose edges have classes. Degrees, edits and keys must be correct.
+/// Tests directed graphs that have too many nodes for an adjacency matrix, and edges of several classes.
+/// Degrees, edits and keys must be correct.
 #[test]
 fn directed_graphs_with_classes_of_edges_are_edited() {
     let n = BORDER + 2;

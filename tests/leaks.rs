@@ -19,8 +19,9 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
 use tch::Tensor;
 
-/// Rules of growth by attached nodes and by edges, up to isomorphism. Unless `truthful` is `true`, their
-/// mistake is that a backward move may remove an edge even if this disconnects the graph.
+/// Rules of an environment up to isomorphism, in which graphs grow by attached nodes and by edges. Unless
+/// `truthful` is `true`, the rules have a mistake: a backward move may remove an edge even if this
+/// disconnects the graph.
 struct AttachedGrowth {
     /// `true` if `is_reachable` is correct: it then excludes graphs that are not connected.
     truthful: bool,
@@ -85,8 +86,8 @@ fn the_checkers_follow_every_backward_move() {
 
 #[test]
 fn backward_trajectories_are_sampled_if_there_are_too_many_states() {
-    // The forward trajectories end in the corner, from which backward trajectories can reach all 8,000
-    // cells.
+    // The checker's random trajectories exit only in the last corner, where no other action is legal. From
+    // there, backward moves can reach all 8,000 cells, which are too many to be followed one by one.
     let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
     let WaysBack::Sample { walks } = coverage.ways_back else { panic!("{coverage:?}") };

@@ -63,7 +63,8 @@ fn metropolis_hastings_samples_a_density() {
         }
         shares
     };
-    // The reward is constant within each bin, so the target of a bin follows from its middle.
+    // The unit interval is divided into `BINS` bins. The reward is constant within each bin, so the target of
+    // a bin follows from the reward at its middle.
     let middles = Reals::from_rows((0..BINS).map(|k| [(k as f64 + 0.5) / BINS as f64]));
     let at = |log_r: &f64| (log_r - reward.log_z(1)).exp() / BINS as f64;
     let target: Vec<f64> = reward.log_reward(&middles, None).unwrap().iter().map(at).collect();

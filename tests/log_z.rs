@@ -57,13 +57,13 @@ fn log_z_starts_at_the_importance_estimate_of_the_first_batch() {
         let weights: Vec<f64> =
             (0..16).map(|i| to_host(&scores.log_reward)[i] + log_pb[i] - log_pf[i]).collect();
         assert!(is_close(started, importance_log_z(&weights).unwrap().log_z), "{started}");
-        // The estimate must be made only once, so the next step only makes a small change.
+        // log Z must be estimated only once, so the next step may change it only a little.
         assert!((first_log_z(&mut trainer) - started).abs() < 0.11);
     }
 }
 
-/// Tests the estimate up to isomorphism. The importance weights must include log |Aut|, as the loss does.
-/// Without it, the first log Z would be off by some tenths.
+/// Tests the estimate of the initial log Z in an environment up to isomorphism. The importance weights must
+/// include log |Aut|, as the loss does. Without it, the first log Z would be off by some tenths.
 #[test]
 fn the_estimate_is_of_the_reward_that_is_trained_on() {
     tch::set_num_threads(1);
@@ -93,8 +93,8 @@ fn the_estimate_is_of_the_reward_that_is_trained_on() {
     assert!((of(&scores.raw_log_reward) - started).abs() > 0.05);
 }
 
-/// Tests the estimate for an objective relative to a prior. The importance weights must be those of the
-/// posterior.
+/// Tests the estimate of the initial log Z for an objective relative to a prior. The target of the importance
+/// weights must be the posterior, which is the prior times a power of the reward.
 #[test]
 fn relative_to_a_prior_it_is_the_posteriors() {
     let objective = RelativeTrajectoryBalance::new(2.0).unwrap();
@@ -126,7 +126,7 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
     assert!(restored != started && is_close(restored, next), "{restored} {started} {next}");
 }
 
-/// Tests the moving average of parameters. The average must start at the estimated log Z, because an
+/// Tests the moving average of parameters. The average of log Z must start at the estimated log Z, because an
 /// average that starts at 0 would be too low for thousands of steps.
 #[test]
 fn an_average_starts_there_too() {

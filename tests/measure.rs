@@ -18,7 +18,7 @@ use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding
 use tch::Tensor;
 
 /// The rules of an environment in which a graph and the same graph with its two colours swapped are one
-/// object. With `miscounts`, the rules report wrongly that each of the two is an object.
+/// object. With `miscounts`, the rules have a mistake: they report each of the two as a separate object.
 struct ColourSymmetric {
     miscounts: bool,
 }
@@ -195,8 +195,8 @@ fn local_search_keeps_the_shares_of_objects() {
     let env = colour_symmetric(false);
     let mut rng = Rng::seeded(0);
     let graph = StateGraph::build(&env, 1_000).unwrap();
-    // The two objects with a single state have half of the target. If rewards weren't divided among states,
-    // they would have a third.
+    // In the target, the two objects that have a single state have the probability 1/2 together. If rewards
+    // weren't divided among the states of an object, they would have 1/3.
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states
             .graphs()

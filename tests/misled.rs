@@ -139,8 +139,7 @@ fn a_missing_flow_names_the_objective_and_the_setting() {
         .step()
         .unwrap_err();
     says(&error, &["detailed balance needs", "`flow: true`"]);
-    // Prefilling needs a replay buffer. The error must name the missing buffer, as the errors above name the
-    // missing state-flow estimator.
+    // Prefilling needs a replay buffer, which this trainer doesn't have. The error must say so.
     let mut trainer =
         trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), fresh(8)).unwrap();
     assert_eq!(
@@ -263,8 +262,8 @@ fn given_data_can_be_drawn_by_loss() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Checks that trajectory likelihood is refused on uniform backward trajectories, because it would only train
-/// P_B to be uniform.
+/// Checks that the objective `TrajectoryLikelihood` is refused on trajectories of uniform backward steps,
+/// because it would only train P_B to be uniform.
 #[test]
 fn backward_policies_do_not_learn_from_uniform_ways() {
     let step = |objective: Box<dyn Objective>, replay_path, replayed: bool| {
@@ -289,7 +288,8 @@ fn backward_policies_do_not_learn_from_uniform_ways() {
         );
         assert!(step(likelihood(), ReplayPath::Stored, replayed).is_ok());
         assert!(step(likelihood(), ReplayPath::PolicyBackward, replayed).is_ok());
-        // The residuals of this objective vanish on any path at its optimum, so uniform paths are accepted.
+        // At the optimum of `MaximumEntropyBackward` the residuals are zero on any path, so uniform paths are
+        // accepted.
         let entropy = WithBackward::new(TrajectoryBalance, MaximumEntropyBackward);
         assert!(step(Box::new(entropy), ReplayPath::UniformBackward, replayed).is_ok());
     }

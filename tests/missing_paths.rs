@@ -64,7 +64,7 @@ fn writers_make_the_folder_or_say_that_it_is_missing() {
         );
     }
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "something was written");
-    // The output of these writers is a folder, which they create together with its parent folders.
+    // `Ranking::write` writes a folder, which it creates together with its parent folders.
     let ranking = Ranking::new(&[Molecule::from_smiles("C").unwrap()], &[0.0]).unwrap();
     ranking.write(inside("ranking"), "title", 1).unwrap();
     assert!(inside("ranking").join("molecules.csv").exists());

@@ -357,9 +357,9 @@ fn the_perceptron_refuses_what_it_cannot_serve() {
     );
 }
 
-/// Tests the settings of `reproduce ring --nodes 4 --directed --seed 7`, with a prefilled buffer. If the
-/// buffer was empty at first, the policy found only one of six rings before step 270, and the exact
-/// divergence at step 1,000 was 0.0136.
+/// Tests the settings of `reproduce ring --nodes 4 --directed --seed 7`, with a prefilled buffer. Without
+/// prefilling, the policy found only one of six rings before step 270, and the exact divergence from the
+/// target at step 1,000 was 0.0136.
 #[test]
 fn rings_of_four_nodes_are_all_learned_early() {
     use_one_thread();

@@ -290,7 +290,7 @@ fn frozen_networks_give_what_networks_give() {
             let net = net(&env, make.clone(), Kind::Float);
             let conv = make.conv;
             // The weights are changed, because initial values of 0 or 1 would hide terms that are missing in
-            // the copy.
+            // the network's copy on the host.
             let shaken: Vec<_> = net.parameters().iter().map(|p| p.tensor.shallow_clone()).collect();
             tch::no_grad(|| {
                 for mut tensor in shaken {
@@ -364,8 +364,8 @@ fn edge_classes_attributes_and_directions_enter_where_they_should() {
         ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 7]),
     ];
     for config in configs() {
-        // A norm over the nodes of a graph must not remove all information from the graph's mean, so the
-        // exit's logit must change with an edge.
+        // A norm over the nodes of a graph must not make the mean over the nodes constant, so the exit's
+        // logit must change with an edge.
         let net = net(&env, config.clone(), Kind::Double);
         let change = (exit_logit(&env, &net, &plain) - exit_logit(&env, &net, &cases[3].1)).abs();
         assert!(change > 1e-4, "{config:?}: {change}");

@@ -12,7 +12,8 @@ use gfn::rollout::Container;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 
-/// The removed nodes that the backward action of [`AddPair`] reports, some of them wrongly.
+/// The nodes that the backward action of [`AddPair`] reports as removed. The action removes two nodes, so
+/// only `Both` is a correct report.
 #[derive(Clone, Copy, Debug)]
 enum ReportedNodes {
     Both,

@@ -80,8 +80,8 @@ fn a_run_that_goes_on_beyond_its_planned_end_is_the_longer_one() {
     let parts = Folder::new("extended-parts");
     saving_at_7(&mut trainer(1), 12, &whole);
     let mut extended = trainer(1);
-    // The planned end of the first run is step 5. The validation measures this step although it isn't due,
-    // and must not count this measurement.
+    // The planned end of the first run is step 5. The validation measures at this step although it isn't due.
+    // Observers must not count this measurement, because a run of 12 steps doesn't make it.
     saving_at_7(&mut extended, 5, &parts);
     saving_at_7(&mut extended, 12, &parts);
     assert_eq!(bytes(&parts.join("end")), bytes(&whole.join("end")));
@@ -233,8 +233,8 @@ fn duplicate_names_are_refused_before_the_first_step() {
     );
 }
 
-/// Checks the metric of the rarer of two validations. The metric must not be refused at a step at which only
-/// the other validation is due.
+/// Checks a metric that comes from the less frequent of two validations. An observer that needs this metric
+/// must not refuse it at a step at which only the other validation is due.
 #[test]
 fn a_metric_may_be_that_of_a_rarer_validation() {
     let run = |metric: &str| {

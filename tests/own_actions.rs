@@ -98,8 +98,8 @@ fn taking_a_part_of_the_initial_graph_away_is_named() {
     check_refused(env.check_laws(), &words);
 }
 
-/// An action type that adds a triangle to the empty graph. The backward action has `columns` columns of
-/// logits, which all remove the triangle.
+/// An action type that adds a triangle to the empty graph. In the backward direction it has a number of slots
+/// (`columns`), each of which removes the triangle.
 #[derive(Clone, Copy, Debug)]
 struct AddTriangle {
     columns: usize,

@@ -45,8 +45,8 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
 /// of the batch.
 type SharedRows = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
 
-/// A source that returns only the word `1 1`: `surplus` more trajectories than requested, with log-rewards if
-/// `log_reward` is set.
+/// A source whose trajectories all end in the word `1 1`. It returns `surplus` more trajectories than
+/// requested, with the log-reward `log_reward` if this is set.
 struct RepeatedWord {
     log_reward: Option<f64>,
     surplus: usize,
@@ -275,8 +275,8 @@ fn a_fresh_source_without_a_share_is_called_in_every_step() {
         .unwrap();
     losses(&mut trainer, 15);
     let requests: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
-    // Ten steps fill the buffer to the size from which on it is used. Afterwards no fresh trajectory is
-    // requested.
+    // The trainer draws from the buffer once the buffer has enough objects, which takes ten steps. Afterwards
+    // no fresh trajectory is requested.
     assert_eq!(requests, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
     assert_eq!(
@@ -294,8 +294,8 @@ fn sources_that_need_every_trajectory_are_refused_if_some_are_only_stored() {
     let refused = replayed().with_fresh(fresh()).unwrap().check_sees_all("this test");
     assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
     assert!(message(refused).contains("this test needs all fresh trajectories"));
-    // A trainer without a buffer, and a trainer whose policy samples all fresh trajectories, are accepted,
-    // because every fresh trajectory enters their batches.
+    // `check_sees_all` accepts a trainer without a buffer, and a trainer whose policy samples all fresh
+    // trajectories, because every fresh trajectory enters their batches.
     trainer(TrajectoryBalance, 1).with_fresh(fresh()).unwrap().check_sees_all("this test").unwrap();
     replayed().check_sees_all("this test").unwrap();
 }

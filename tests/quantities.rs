@@ -1,5 +1,5 @@
-//! Tests of the quantities that objectives need: built-in quantities, user-defined quantities, those of a
-//! target network, and their gradients in chunks.
+//! Tests of the quantities that objectives need: built-in and user-defined quantities, and those of a target
+//! network. Scoring a batch in chunks must not change their gradients.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use tch::{Kind, Tensor};
 
 const LETTERS: Quantity = Quantity::Custom("the number of letters of each word");
 
-/// A policy that also computes a user-defined quantity, which depends on letters.
+/// A policy that also computes a user-defined quantity: the number of letters of each word.
 struct LetterCounting(MlpPolicy<KHot>);
 
 fn letters(states: &VectorStates) -> Tensor {
@@ -81,8 +81,8 @@ fn a_quantity_that_the_policy_does_not_give_is_named() {
     says(&scored(many).unwrap_err(), &["more than 16", "at most 16"]);
 }
 
-/// The trajectory balance objective with a bonus for entropy and a penalty on a user-defined quantity of
-/// letters.
+/// The trajectory balance objective with a bonus: the policy's entropy times a user-defined quantity, the
+/// number of letters of each word.
 #[derive(Debug)]
 struct EntropyBonus;
 

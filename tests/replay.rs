@@ -115,7 +115,7 @@ fn isomorphic_graphs_are_one_object() {
     assert_eq!(plain.add(&env, &walks, &log_rewards).unwrap(), 400);
 }
 
-/// Draws `n` objects from a buffer. Returns the share of each object among the draws.
+/// Draws `n` objects from a buffer. Returns the shares of the positions 1, 2 and 3 among the draws.
 fn draw_shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
     let drawn = buffer.draw(n, &mut Rng::seeded(4)).unwrap();
     assert_eq!(drawn.len(), n);
@@ -144,7 +144,8 @@ fn draws_are_uniform_or_in_proportion_to_a_power_of_the_reward() {
     close(&of(by(1.0), weights), &[0.125, 0.25, 0.625]);
     close(&of(by(2.0), weights), &[1.0 / 30.0, 4.0 / 30.0, 25.0 / 30.0]);
     close(&of(by(-1.0), weights), &[10.0 / 17.0, 5.0 / 17.0, 2.0 / 17.0]);
-    // With these offsets the rewards overflow or underflow f64, so the buffer must compare logarithms.
+    // Each offset is added to all log-rewards. The rewards themselves would then overflow or underflow f64,
+    // so the buffer must compare logarithms.
     for offset in [-1e5, 1e5] {
         close(&of(by(1.0), weights.map(|w| w + offset)), &[0.125, 0.25, 0.625]);
     }

@@ -1,5 +1,5 @@
-//! Tests that compare draws from a buffer with sums and sorts of a plain list, and tests of the cost of draws
-//! from large buffers.
+//! Tests that compare draws from a buffer with sums and sorts of a plain list of the same objects, and tests
+//! of the cost of draws from large buffers.
 
 use std::time::{Duration, Instant};
 
@@ -30,10 +30,12 @@ fn walks_to(positions: impl Iterator<Item = usize>) -> Walks<Chain> {
     Trajectories::replay(&env(), &Slots(actions), &offsets).unwrap().walks(&env()).unwrap()
 }
 
-/// An object of the plain list: its serial number, its log-reward, and its loss if it is known.
+/// An object of the plain list with which the buffer is compared: its serial number, its log-reward, and its
+/// loss if it is known.
 type Item = (u64, f64, Option<f64>);
 
-/// Computes the weight of each item of the list from the definition of the draw.
+/// Computes the weight with which `draw` must draw each object of `list`, directly from the definition of
+/// `draw`.
 fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
     let by_rank = |by: RankBy, weight: &dyn Fn(f64) -> f64| {
         let value = |item: &Item| if by == RankBy::Reward { item.1 } else { item.2.unwrap_or(f64::INFINITY) };
@@ -61,9 +63,10 @@ fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
     }
 }
 
-/// Adds, evicts and visits objects at random, in a buffer and in a plain list. After each batch the
-/// probabilities of draws must equal those of the list. If weights depend on age, the draws themselves must
-/// be equal, too.
+/// Adds and evicts random objects, in a buffer and in a plain list, and draws from both. After each batch,
+/// the buffer's probabilities must equal those that are computed from the list. Unless draws are by rank, the
+/// drawn objects themselves must be equal, too, because buffer and list then hold the objects in the same
+/// order, by age.
 fn check_against_list(eviction: Eviction, draw: Draw) {
     const CAPACITY: usize = 60;
     let mut rng = Rng::seeded(7);
@@ -203,7 +206,8 @@ fn distance(a: usize, b: usize, p: f64) -> f64 {
 }
 
 /// Compares a buffer that refuses near objects with an exhaustive search. Objects are crowded at first and
-/// spread out later. Evicted objects must not refuse anything, and near objects must be found in every cell.
+/// spread out later. An evicted object must not make the buffer refuse others, and near objects must be found
+/// in every cell of the buffer's grid.
 #[test]
 fn a_diverse_buffer_equals_an_exhaustive_search() {
     const CAPACITY: usize = 12;

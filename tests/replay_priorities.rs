@@ -77,8 +77,8 @@ fn rewards_draw_by_their_power_far_below_what_exists_as_a_number() {
     let logs = rewards.map(f64::ln);
     for offset in [0.0, -1e4, -1e6, 1e4] {
         let shifted = logs.map(|value| value + offset);
-        // The expected weights use differences of log-rewards, because at 1e6 a log-reward is rounded to
-        // about 1e-10.
+        // A log-reward of about 1e6 is rounded to a multiple of about 1e-10. The expected weights are
+        // therefore computed from differences of the rounded log-rewards.
         let check = |draw, power: f64| {
             let weights = shifted.map(|value| (power * (value - shifted[0])).exp());
             check_draws(&filled_buffer(draw, &shifted), &weights);
@@ -125,8 +125,8 @@ fn losses_draw_by_their_power_once_they_are_known() {
     let mut plain = filled_buffer(Draw::LossPrioritised { exponent: 0.5 }, &[0.0; 2]);
     plain.update_losses(&[0, 1], &[1e-4, 4e-4]).unwrap();
     check_draws(&plain, &[1.0, 2.0]);
-    // The new loss of an evicted object must be ignored, because its serial number isn't used for another
-    // object.
+    // The added object gets the serial number 4, and object 0 is evicted. Serial numbers aren't used again. A
+    // loss for number 0 must therefore be ignored, and so must a loss for 77, a number that no object has.
     assert_eq!(buffer.add(&env(), &walks(&[9]), &[0.0]).unwrap(), 1);
     assert_eq!(buffer.update_losses(&[0, 4, 77], &[5.0, 5.0, 5.0]).unwrap(), 1);
     assert_eq!(stored_positions(&buffer), [2, 3, 4, 9]);
@@ -200,8 +200,8 @@ fn ranks_draw_by_their_place_alone() {
     check_draws(&filled_buffer(shifted(0.0), &rewards), &[1.0 / 3.0, 1.0, 0.25, 0.5]);
     let mut buffer = filled_buffer(by(RankBy::Loss, 1.0), &rewards);
     check_draws(&buffer, &[1.0, 0.5, 1.0 / 3.0, 0.25]);
-    // Objects without a known loss come first, ordered by age (1, 3). The others follow, ordered by loss (2,
-    // 0).
+    // The ranks begin with the objects without a known loss, ordered by age (objects 1 and 3). The other
+    // objects follow, ordered by loss (objects 2 and 0).
     buffer.update_losses(&[0, 2], &[0.1, 1e6]).unwrap();
     check_draws(&buffer, &[0.25, 1.0, 1.0 / 3.0, 0.5]);
 }
@@ -236,8 +236,8 @@ fn a_full_diverse_buffer_refuses_what_is_near() {
         "14 alone is further than 2 from 10 and 11"
     );
     assert_eq!(stored_positions(&buffer), [10, 10, 14], "the least has left");
-    // The best objects of a batch must be added first. Therefore 20 is added, and 21 and 18 are refused,
-    // because they are near 20.
+    // With `Eviction::BestReward`, the best objects of a batch must be added first. Therefore 20 is added,
+    // and 21 and 18 are refused, because their distance from 20 isn't above the cutoff of 2.
     assert_eq!(add(&mut buffer, &[(21, 5.0), (18, 6.0), (20, 7.0), (23, 4.0)]), 2);
     assert_eq!(stored_positions(&buffer), [14, 20, 23]);
     assert_eq!(add(&mut buffer, &[(30, 3.0)]), 0, "far away, and no better than the least");
@@ -245,8 +245,7 @@ fn a_full_diverse_buffer_refuses_what_is_near() {
     let mut buffer = make(0.0);
     add(&mut buffer, &[(1, 0.0), (2, 0.0), (3, 0.0)]);
     assert_eq!(add(&mut buffer, &[(3, 5.0), (4, 5.0), (4, 5.0)]), 1);
-    // If the oldest object is evicted first, the objects of a batch must be added in the order in which they
-    // are passed.
+    // With `Eviction::Fifo`, the objects of a batch must be added in the order in which they are passed.
     let fifo = ReplayConfig { eviction: Eviction::Fifo, ..config };
     let mut buffer = ReplayBuffer::new(fifo).unwrap().diverse(Diversity::new(2.0, 2.0, Place).unwrap());
     add(&mut buffer, &[(1, 0.0), (5, 0.0), (9, 0.0)]);
@@ -285,8 +284,8 @@ fn distances_are_p_norms() {
         assert!(stays(Diversity::new(distance - 1e-9, p, Point).unwrap()), "{p}");
         assert!(!stays(Diversity::new(distance + 1e-9, p, Point).unwrap()), "{p}");
     }
-    // In the one-hot encoding, each of the two different coordinates changes two entries by 1, so the
-    // distance is 4.
+    // The two points differ in both coordinates. In the one-hot encoding, each coordinate that differs
+    // changes two entries by 1, so the distance for p = 1 is 4.
     assert!(stays(Diversity::new(3.9, 1.0, KHot::new(2, 8)).unwrap()));
     assert!(!stays(Diversity::new(4.0, 1.0, KHot::new(2, 8)).unwrap()));
     for (cutoff, p) in [(-1.0, 1.0), (f64::INFINITY, 1.0), (f64::NAN, 1.0), (1.0, 0.5), (1.0, f64::NAN)] {

@@ -74,8 +74,8 @@ fn grids_resume_bit_for_bit() {
     check_resume("grid", &PATHS, hypergrid);
 }
 
-/// Makes a few steps with large batches on this number of rayon threads. Returns the numbers of each step,
-/// and the bits of everything that a checkpoint saves.
+/// Makes a few steps with large batches on this number of rayon threads. Returns the bits of each step's
+/// statistics, and the bits of everything that a checkpoint saves.
 fn on_threads<E>(
     threads: usize,
     (name, least): (&str, usize),
@@ -88,7 +88,7 @@ where
     pool.install(|| {
         assert_eq!(rayon::current_num_threads(), threads);
         // The number of libtorch's threads is fixed here, because it changes sums. The tests in `threads.rs`
-        // vary both numbers of threads.
+        // vary the number of rayon's threads and the number of libtorch's threads.
         tch::set_num_threads(1);
         let folder = Folder::new(&format!("threads-{name}-{threads}"));
         // The batch is large enough for parallel work on graphs, which begins at 64 graphs per thread, and on

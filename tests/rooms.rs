@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The rooms of `src`, from the lowest to the highest. A room may import from the rooms before it in this
-/// list, and from no other.
+/// The rooms of `src` (its top-level modules and folders), from the lowest to the highest. A room may import
+/// from the rooms before it in this list, and from no other.
 const ROOMS: [&str; 27] = [
     "direction",
     "error",
@@ -38,8 +38,9 @@ const ROOMS: [&str; 27] = [
     "prelude",
 ];
 
-/// The largest number of lines of code of each room of `src`, counted by `scripts/count_lines.py`, in the
-/// order of [`ROOMS`]. The description of a change that raises a number must say what the change is good for.
+/// The largest number of lines of code of each room (top-level module or folder) of `src`, counted by
+/// `scripts/count_lines.py`, in the order of [`ROOMS`]. The description of a change that raises a number must
+/// say what the change is good for.
 const ROOM_CAPS: [(&str, u64); 27] = [
     ("direction", 22),
     ("error", 404),
@@ -63,21 +64,21 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("optim", 701),
     ("metrics", 1_111),
     ("contract", 1_212),
-    ("train", 2_744),
+    ("train", 2_745),
     ("run", 1_543),
     ("examples", 144),
     ("experiment", 190),
     ("prelude", 20),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 67_700;
+const MAX_CODE: u64 = 67_701;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 26_970;
+const MAX_CORE: u64 = 26_971;
 /// The largest number of names that the core exports.
 const MAX_EXPORTED: u64 = 302;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
-/// Dense lines have as many tokens as loose ones, so they gain nothing.
-const MAX_TOKENS: u64 = 759_354;
+/// Writing the same code in fewer lines doesn't reduce this number.
+const MAX_TOKENS: u64 = 759_365;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;
@@ -117,7 +118,8 @@ fn room_of(path: &Path) -> String {
     inside.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned()
 }
 
-/// Returns the rooms that code names in paths that begin with `crate::`. Comments and tests aren't searched.
+/// Returns the rooms (top-level modules) that code names in paths that begin with `crate::`. Comments and
+/// tests aren't searched.
 fn imports(code: &str) -> BTreeSet<String> {
     let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
     let lines = code.lines().map(|line| line.split("//").next().unwrap());
@@ -162,8 +164,8 @@ fn first_names(after: &str) -> Vec<String> {
     names
 }
 
-/// Returns the rooms that `code`, a file of `room`, must not import because they are higher than `room`. A
-/// room that isn't in the list counts as the highest.
+/// Returns the rooms (top-level modules) that `code`, the text of a file of `room`, imports although they
+/// come after `room` in [`ROOMS`]. A room that isn't in the list counts as the highest.
 fn upward(room: &str, code: &str) -> Vec<String> {
     let floor = |name: &str| ROOMS.iter().position(|room| *room == name).unwrap_or(ROOMS.len());
     imports(code).into_iter().filter(|other| other != room && floor(other) >= floor(room)).collect()
@@ -268,7 +270,8 @@ fn examples_are_whole_and_short() {
 }
 
 /// Checks that readers can copy the code of the guide and of the examples. The code must name tch in a way
-/// that works in a crate that depends only on gfn. Hidden lines must not comment out lines that are shown.
+/// that works in a crate that depends only on gfn. Lines that the guide hides must not comment out lines that
+/// it shows.
 #[test]
 fn guide_and_examples_can_be_copied() {
     let of = |folder: &str, extension: &str| {

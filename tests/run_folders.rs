@@ -210,7 +210,7 @@ fn steps_are_read_back_as_they_were_made() {
     assert_eq!(steps_before(&run.metrics(), 3).unwrap(), made);
     assert_eq!(steps_before(&run.metrics(), 2).unwrap(), made[..2], "the third is made again");
 
-    // Numbers that aren't finite are written as null, and must be read back as such.
+    // Numbers that aren't finite are written as null, and must be read back as `None`.
     let mut infinite = line(1);
     (infinite["loss"], infinite["tv"]) = (json!(null), json!(null));
     write(&[infinite], "");

@@ -44,13 +44,13 @@ where
     R: Reward<E::States>,
 {
     let graph = StateGraph::build(env, 10_000).unwrap();
-    // For an exact policy all paths to an object have equal weights, so a single path is enough.
+    // For an exact policy all paths to an object have equal importance weights, so a single path is enough.
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
     let error = worst(env, &graph, &exact, 1);
     // The bound is 1e-6, because P_B is computed in single precision.
     assert!(error < 1e-6, "exact policy: {error}");
 
-    // For another policy the estimate needs many paths.
+    // For a policy that isn't exact, the estimate needs many paths.
     let many = worst(env, &graph, &UniformPolicy, 4000);
     let one = worst(env, &graph, &UniformPolicy, 1);
     assert!(many < 0.08 && one > 2.0 * many, "uniform policy: {many} with 4000 paths, {one} with one");

@@ -108,7 +108,8 @@ fn symmetries_of_alike_nodes_merge_states() {
             assert!((env.log_automorphisms(graph).unwrap() - expected).abs() < 1e-12, "{graph}");
         }
         // A state with interchangeable nodes corresponds to one or more states with distinguished nodes. The
-        // terminal probability of the first state must be the sum of those of the corresponding states.
+        // terminal probability of the state with interchangeable nodes must be the sum of the terminal
+        // probabilities of its corresponding states.
         let of = |graph: &GraphState| places[&labellings(&scaffold, graph).into_iter().min().unwrap()];
         let ended = alike.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
         let mut expected = vec![0.0; alike.len()];
@@ -128,7 +129,8 @@ fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 }
 
 /// Trains on initial graphs with interchangeable nodes. In the ring all nodes are interchangeable; in the
-/// path only its two ends are. An edge between these ends hides which nodes they are.
+/// path only its two ends are. Actions may add an edge between these ends. The path is then a ring, in which
+/// the ends can't be distinguished from the node between them.
 #[test]
 fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
     for scaffold in scaffolds() {
@@ -155,8 +157,8 @@ fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
         let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
         let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
         assert!(tv < 0.05, "{tv} over {} states", space.len());
-        // The bound is small enough to detect a missing correction: ln |Aut| of the initial graphs is 0.69
-        // and 1.79.
+        // The bound is small enough to detect a log Z in which the symmetries of the initial graph aren't
+        // counted: ln |Aut| of the two initial graphs is 0.69 and 1.79.
         let log_z = trainer.step().unwrap().log_z;
         assert!((log_z - target.log_z).abs() < 0.2, "{log_z} of {}", target.log_z);
     }

@@ -1,5 +1,6 @@
-//! Tests of parts of the tasks `seh-frag` and `seh-frag-moo`: the preferred directions of objectives, the
-//! cone around a direction in training, and the table of scored molecules.
+//! Tests of parts of the tasks `seh-frag` and `seh-frag-moo`: the goal directions of objectives, the cone
+//! around a goal direction (the objective vectors that are near it, and have high rewards), and the table of
+//! scored molecules.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,8 +35,8 @@ const COSINE: f64 = 0.98;
 const BETA: f64 = 32.0;
 const LEAST: f64 = 1e-4;
 
-/// Builds the conditions of the task: a direction of four objectives, and the settings `focus` of the cone
-/// around it.
+/// Builds the conditions of the task: a goal direction of four objectives. `focus` holds the settings of the
+/// cone around this direction, outside of which the reward is small.
 fn conditioning(focus: Focus) -> Conditioning {
     let plain =
         Conditioning::new(4).unwrap().temperature(Temperature::Constant(BETA), Encoding::Number).unwrap();
@@ -46,8 +47,8 @@ fn toward(direction: &[f64]) -> Condition {
     Condition { beta: BETA, preferences: vec![1.0; 4], focus: Some(direction.to_vec()) }
 }
 
-/// Checks that, if the sum of their objectives is equal, objects nearer to the goal direction have a higher
-/// log-reward. The objects lie inside of the cone around this direction and outside of it.
+/// Checks that, among objects whose objectives have the same sum, those nearer to the goal direction have a
+/// higher log-reward. Some of the objects lie inside of the cone around this direction, others outside of it.
 #[test]
 fn objects_nearer_to_the_direction_are_worth_more() {
     let direction = [0.5; 4];
@@ -73,8 +74,8 @@ fn objects_nearer_to_the_direction_are_worth_more() {
     };
     let directions = Directions::OneOf(vec![direction.to_vec()]);
     assert!(falls(focus(COSINE, BETA, LEAST, directions.clone())));
-    // As a negative control, earlier settings of the task don't have this property, because they give all
-    // objects outside of the cone the same reward.
+    // As a negative control, the log-reward doesn't fall with the distance from the direction under the
+    // earlier settings of the task, because they give all objects outside of the cone the same reward.
     assert!(!falls(Focus { cosine: COSINE, ..Focus::new(directions) }));
 }
 
@@ -100,8 +101,9 @@ fn letters() -> Vec<Arc<dyn Reward<VectorStates> + Send + Sync>> {
     (1..=4).map(of_letter).collect()
 }
 
-/// Trains with directions and cones from the settings `focus`. Returns, for each tested direction, the share
-/// of samples that lie in the cone around it.
+/// Trains with goal directions, and cones around them, from the settings `focus`. Returns, for each tested
+/// direction, the share of samples whose objectives lie in the cone around this direction. `hindsight` is the
+/// share of replayed objects whose goal direction is replaced by the direction of their own objectives.
 fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f64> {
     let env = word_env(4, LENGTH);
     let reward = ConditionedReward::new(conditioning(focus), letters()).unwrap();
@@ -145,7 +147,8 @@ fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f6
     tested.iter().map(share).collect()
 }
 
-/// Tests the settings of `seh-frag-moo --focus` on words. The four objectives are the numbers of each letter.
+/// Tests the settings of `seh-frag-moo --focus` on words. There are four objectives, one per letter: how
+/// often the letter occurs in the word.
 #[test]
 fn a_policy_follows_the_focus() {
     tch::set_num_threads(1);
@@ -164,8 +167,9 @@ fn a_policy_follows_the_focus() {
     let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
     assert!(mean(&learned) > 3.0 * mean(&of_random), "{learned:?} of {of_random:?}");
     assert!(learned.iter().filter(|share| **share > 0.0).count() >= 8, "{learned:?}");
-    // The earlier settings of the task must be worse: directions from a Dirichlet distribution, a cone
-    // outside of which all objects have the same reward, and no hindsight.
+    // The earlier settings of the task must be worse than uniform actions. They are directions from a
+    // Dirichlet distribution, cones outside of which all objects have the same reward, and no replacement of
+    // the goal directions of replayed objects.
     assert!(mean(&as_before) < mean(&of_random), "{as_before:?} of {of_random:?}");
 }
 

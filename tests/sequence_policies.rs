@@ -104,8 +104,8 @@ fn the_environment_of_these_tests_keeps_its_contract() {
     check_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
 }
 
-/// Checks that sampling and scoring agree, in single and in double precision. The test also checks which
-/// implementation is used.
+/// Checks that sampling and scoring agree, in single and in double precision. The test also counts
+/// evaluations: sampling must make one step per letter, and scoring must make one pass.
 #[test]
 fn sampling_and_scoring_agree() {
     for (kind, tolerance) in [(Kind::Float, 1e-5), (Kind::Double, 1e-10)] {
@@ -220,8 +220,9 @@ fn a_small_cache_changes_nothing_but_the_work() {
                     );
                 }
             }
-            // Each pair of words has 12 prefixes besides the empty one. The cache has room for one pair, but
-            // not for three.
+            // A cached prefix takes one row of the cache, and each pair of words has 11 different prefixes
+            // besides the empty one. Only the cache of 20 rows can hold the prefixes of a pair. It can't hold
+            // those of all three pairs.
             let work = small.work();
             assert_eq!(work.passes == 0, fits, "{net:?}: {work:?}");
             assert_eq!(fits, work.prefixes >= 3 * 11, "{net:?}: {work:?}");

@@ -201,7 +201,7 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
             assert!(near(same[0], same[1]) && near(same[0], same[2]), "{conv:?}: {same:?}");
         }
         // The nodes of an initial graph are distinguished from other nodes. Here the initial graph is node 0,
-        // so only the second graph, in which node 0 is swapped, must give another logit.
+        // so only the second graph, in which nodes 0 and 1 are swapped, must give another logit.
         let kind = GraphKind::Undirected;
         let actions =
             ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
@@ -236,7 +236,8 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     check_refused(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
     let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
     check_refused(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
-    // If labels have no meaning, the number of nodes may differ from that of the network's environment.
+    // Up to isomorphism, the labels of nodes have no meaning, so a graph may have more nodes than the graphs
+    // of the network's environment.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
     evaluate_other_graph(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0)))
@@ -267,7 +268,8 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
         "of the network",
     );
 
-    // The node has a class and attributes that don't occur in the schema of the network's environment.
+    // A class of nodes, and then a value of an attribute, that isn't in the schema of the network's
+    // environment must be refused.
     let mut node = Node::from_class(2);
     let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
     check_refused(

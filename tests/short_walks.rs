@@ -49,8 +49,8 @@ impl DiscreteEnv for CountsInitialStates {
     }
 }
 
-/// Checks that reading a file into a buffer doesn't build more states than the buffer has room for. A
-/// trajectory of one action takes a few bytes, but a whole state in memory. A buffer must refuse too many
+/// Checks that reading a file into a buffer doesn't build more states than the buffer can hold. A trajectory
+/// of one action takes a few bytes on disk, but a whole state in memory. A buffer must refuse too many
 /// trajectories before it builds their states; containers without a limit build one state per trajectory.
 #[test]
 fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {

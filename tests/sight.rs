@@ -1,5 +1,5 @@
-//! Tests of features that distinguish graphs that message passing can't: the number of automorphisms as
-//! counted by colour refinement, and the numbers of closed walks.
+//! Tests of features with which a network distinguishes graphs that message passing can't distinguish: the
+//! number of automorphisms, as counted by colour refinement, and counts of closed walks from each node.
 
 use gfn::env::{Direction, Rows, StateGraph};
 use gfn::graph::{
@@ -48,8 +48,8 @@ fn any_edges(n: usize) -> GraphEnv {
     GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Undirected, n)).unwrap()
 }
 
-/// Returns ln |Aut| of each graph and of the graphs that forward and backward actions lead to, counted by the
-/// method `count`.
+/// Returns ln |Aut| of each graph, and its change by each forward and backward action, counted by the method
+/// `count`.
 fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64> {
     let both = [Direction::Forward, Direction::Backward].map(|direction| {
         let counted = env.move_symmetries(count, direction, states).unwrap();
@@ -59,7 +59,8 @@ fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64
 }
 
 /// Checks that counting by colour refinement is exact for small graphs: all graphs of at most 7 nodes, all
-/// connected two-coloured graphs of at most 5, and all directed graphs of at most 4.
+/// connected two-coloured graphs of at most 5, all directed graphs of at most 4, and all graphs of at most 4
+/// nodes with two classes of edges.
 #[test]
 fn refinement_counts_the_automorphisms_of_small_graphs() {
     fn check(env: &GraphEnv, least: usize) {
@@ -76,8 +77,8 @@ fn refinement_counts_the_automorphisms_of_small_graphs() {
     let with_classes =
         GraphBuildingConfig { edge_classes: 2, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
     check(&GraphBuilding::new(with_classes).unwrap().into_env(), 60);
-    // These environments have an initial graph whose nodes are interchangeable in one and distinguished in
-    // the other.
+    // Both environments start from the same graph. Its nodes are interchangeable in the first environment,
+    // and distinguished in the second.
     let start = undirected(4, |a, b| a / 2 == b / 2);
     for scaffold in [Scaffold::Alike, Scaffold::ToldApart] {
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
@@ -137,10 +138,11 @@ fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) ->
     of(one).iter().zip(of(other)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Checks which features distinguish the graphs of two pairs. As the negative control, message passing alone
-/// distinguishes neither pair. Closed walks distinguish the small pair. Closed walks don't distinguish the
-/// strongly regular pair, for which the second-order Weisfeiler-Leman test fails, too. Colour refinement with
-/// fixed nodes distinguishes both pairs.
+/// Checks which features distinguish the two graphs of a pair. The small pair is two triangles and a hexagon;
+/// the regular pair is two strongly regular graphs, which the second-order Weisfeiler-Leman test can't
+/// distinguish. As the negative control, message passing alone distinguishes neither pair. Closed walks
+/// distinguish only the small pair. The number of automorphisms, as counted by colour refinement with fixed
+/// nodes, distinguishes both pairs.
 #[test]
 fn pairs_beyond_message_passing_are_distinguished() {
     let blind =
@@ -173,8 +175,8 @@ fn pairs_beyond_message_passing_are_distinguished() {
     }
 }
 
-/// Rules under which an action joins a node of class 0 and a node of class 2 that have only one edge so far.
-/// A graph is finished if all these nodes are joined.
+/// Rules under which an action joins a node of class 0 to a node of class 2, if each has only one edge so
+/// far. A graph is finished when it has six edges, so that no such nodes are left.
 struct ClosingRules;
 
 impl GraphRules for ClosingRules {
@@ -200,8 +202,8 @@ fn closing_env() -> GraphEnv {
     env.with_scaffold(Scaffold::Alike).unwrap()
 }
 
-/// Trains a network with these settings. Returns the learned probability of the two triangles, whose target
-/// is 0.9.
+/// Trains a network with these settings. Returns the learned probability of the graph of two triangles. Its
+/// target probability is 0.9.
 fn triangles(config: GraphNetConfig) -> f64 {
     let env = closing_env();
     let mut rng = Rng::seeded(1);
@@ -245,14 +247,14 @@ fn triangles(config: GraphNetConfig) -> f64 {
 #[test]
 fn a_ratio_of_nine_to_one_is_learned_for_a_pair_beyond_message_passing() {
     let plain = GraphNetConfig { symmetry: SymmetryInput::Ignored, ..GraphNetConfig::default() };
-    // As a negative control, a network without features gives an edge within a path and an edge across the
-    // paths the same logit.
+    // As a negative control, a network that gets neither closed walks nor numbers of automorphisms gives an
+    // edge within a path and an edge across the paths the same logit.
     let blind = triangles(plain.clone());
     assert!((blind - 0.5).abs() < 1e-4, "{blind}");
     let seen = triangles(GraphNetConfig { pair_walks: Some(1), ..plain.clone() });
     assert!((seen - 0.9).abs() < 0.01, "{seen}");
-    // These features don't help here. Closed walks of nodes don't reveal where an edge leads, and both
-    // children have the same |Aut|.
+    // Neither closed walks of nodes nor |Aut| help here. Closed walks don't reveal where an edge leads, and a
+    // graph has the same |Aut| after an edge within a path as after an edge across the paths.
     for config in [
         GraphNetConfig { closed_walks: Some(2), ..plain.clone() },
         GraphNetConfig { symmetry: SymmetryInput::Exact, ..plain },

@@ -50,8 +50,9 @@ fn a_batch_of_no_states_is_empty() {
     assert!(!one.is_empty() && one.n_actions() == [1]);
 }
 
-/// Checks the residuals of an objective on a trajectory of two moves and an exit. The states have 1, 3 and 12
-/// paths, and P_B of the moves is 1/3 and 1/2.
+/// Checks the residuals of `MaximumEntropyBackward` on a trajectory of two moves and an exit. The initial
+/// state has one path, and the next two states are reached by 3 and 12 paths. P_B of the two moves is 1/3 and
+/// 1/2.
 #[test]
 fn numbers_of_paths_are_out_of_balance_by_their_ratio_and_the_step() {
     let log = |p: &[f64]| Tensor::from_slice(p).log();

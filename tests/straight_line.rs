@@ -1,4 +1,5 @@
-//! Tests of the code of the training step: it equals the step in the guide, is short, and lies in few files.
+//! Tests of the code of the training step: it equals the code in the guide, its functions are short, and the
+//! methods of `Trainer` are in only three files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! Tests of rules of style that a program can check: a parameter is a name instead of a tuple pattern,
-//! conditions are `if`s, documentation opens with a noun or a verb, and no name is a bare participle or
-//! pronoun.
+//! Tests of rules of style that a program can check: a parameter is a name instead of a tuple pattern, a
+//! condition is tested by `if` instead of by `match`, documentation opens with a noun or a verb, and no name
+//! is a bare participle or pronoun.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ const COMMENTED: [&str; 12] = [
     "src", "gym", "plot", "judge", "extras", "dist", "python", "examples", "benches", "tests", "scripts",
     "docs",
 ];
-/// The largest share of documentation comments, in percent, that may open with one of [`HEADLESS`].
+/// The largest share of documentation comments, in percent, that may open with one of the words in
+/// [`HEADLESS`].
 const MAX_HEADLESS_PERCENT: f64 = 1.0;
 /// First words of a sentence whose subject comes late or is missing.
 const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these \
@@ -178,7 +179,7 @@ fn tuple_lets(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Lists the arms `true` and `false` of each `match`.
+/// Lists the `match` arms whose pattern is `true` or `false`.
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();

@@ -48,8 +48,8 @@ fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     (scores, leaves)
 }
 
-/// Computes the loss and its gradients from all pairs of a trajectory's states at once, as the sum of
-/// `weights * regression(values)`.
+/// Computes the loss and its gradients from stored residuals of all pairs of a trajectory's states. The loss
+/// is the sum over pairs of the weight times the regression loss of the residual.
 fn dense(
     objective: &SubTrajectoryBalance,
     regression: RegressionLoss,
@@ -71,8 +71,8 @@ fn linear(
 ) -> Vec<Tensor> {
     let (scores, leaves) = scores(lengths, kind);
     let loss = objective.loss(&scores, regression).unwrap();
-    // The loss is multiplied by a factor, so that its gradient passes through another operation, as in a
-    // larger loss.
+    // The factor 1 makes the gradient pass through another operation before it reaches the loss, as it would
+    // if the loss were a part of a larger loss.
     (&loss * 1.0).backward();
     std::iter::once(loss.detach()).chain(leaves.iter().map(Tensor::grad)).collect()
 }
@@ -121,8 +121,9 @@ fn peak() -> usize {
 #[cfg(target_os = "linux")]
 const CHILD: &str = "GFN_TEST_PAIRS";
 
-/// Measures the memory of a loss with 64 million pairs, in a process of its own. A number per pair would take
-/// 512 MB, and the loss needs more than ten numbers per pair.
+/// Measures the memory of a loss with 64 million pairs of states, in a separate process. Storing a single
+/// number per pair would take 512 MB, and a loss that is computed from stored pairs needs more than ten
+/// numbers per pair.
 #[test]
 #[ignore = "run by the test below, as a process of its own"]
 #[cfg(target_os = "linux")]

@@ -110,12 +110,13 @@ fn both_forms_of_the_network_read_the_same_counts() {
         assert!(message.contains("move_symmetries"), "{message}");
     };
     refused(net.forward(&batch(), wants).unwrap_err());
-    // Counts of one direction must be refused if both directions, or only the other one, are evaluated.
+    // Numbers of automorphisms that were counted for one direction must be refused if the network evaluates
+    // both directions, or only the other one.
     let backward = counted(Direction::Backward);
     let forward_alone = batch().with_symmetries(counted(Direction::Forward)).unwrap();
     assert!(net.forward(&forward_alone, Quantities::PF).is_ok());
     refused(net.forward(&forward_alone, wants).unwrap_err());
-    // Counts of another number of graphs must be refused, too.
+    // Numbers of automorphisms that were counted for fewer graphs than the batch has must be refused, too.
     let fewer =
         env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
     refused(batch().with_symmetries(fewer).unwrap_err());
@@ -157,7 +158,8 @@ fn counts_of_other_moves_are_refused() {
     let batch = batch.with_symmetries(of_others).unwrap();
     let message = net.forward(&batch, Quantities::PF).unwrap_err().to_string();
     assert!(message.contains("symmetries of moves, block"), "{message}");
-    // A policy counts anew for the environment of each call, even if an earlier call had another environment.
+    // A policy counts automorphisms for the environment of the current call, even if an earlier call had
+    // another environment.
     let policy = GraphPolicy(net);
     let first = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();
     drop(
@@ -188,7 +190,8 @@ fn labelled_graphs_have_no_symmetry_to_see() {
     assert_eq!(of(SymmetryInput::Exact).config().symmetry, SymmetryInput::Exact);
 }
 
-/// Compares the exact distances from the target after a short training, with and without the feature.
+/// Compares the exact distances from the target after a short training, with and without the number of
+/// automorphisms as a feature.
 #[test]
 #[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn a_network_that_sees_symmetry_learns_faster() {
@@ -255,8 +258,8 @@ fn counts_of_a_step(env: GraphEnv, symmetry: SymmetryInput) -> usize {
     count.load(Ordering::Relaxed) / BATCH
 }
 
-/// Checks that the feature is on by default only if graphs have few moves. Trees of 8 fragments have
-/// thousands of actions each, and |Aut| would be computed for each child.
+/// Checks that networks get numbers of automorphisms by default only if graphs have few moves. Trees of 8
+/// fragments have thousands of actions each, and |Aut| would be computed for each child.
 #[test]
 fn symmetry_is_used_by_default_if_graphs_have_few_moves() {
     let library = (0..16).map(|k| format!("{}C(C)C 0,{}\n", "C".repeat(k), k + 1)).collect::<String>();

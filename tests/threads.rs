@@ -30,8 +30,8 @@ fn one_more_than_cores() -> usize {
     std::thread::available_parallelism().unwrap().get() + 1
 }
 
-/// The results of a run: the bits of its numbers, the numbers of threads, and whether denormal numbers are
-/// kept in rewards and in other threads.
+/// The results of a run: the bits of its numbers, how many threads rayon and libtorch have used, and whether
+/// denormal numbers are kept in rewards and in other threads.
 #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
 struct RunResult {
     figures: Vec<[u64; 6]>,
@@ -78,8 +78,8 @@ fn child() {
     std::fs::write(file, serde_json::to_string(&result).unwrap()).unwrap();
 }
 
-/// Runs a process with the settings `mode`, which are the numbers of rayon's and of libtorch's threads, or
-/// none.
+/// Runs a process with the thread settings `mode`: the number of rayon's threads and the number of libtorch's
+/// threads, such as `2,1`; `tch` if the process sets only the latter; or `none` if it sets neither.
 fn run(mode: &str, environment: &[(&str, &str)]) -> RunResult {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let folder = Folder::new(&format!("processes-{}", RUNS.fetch_add(1, Ordering::Relaxed)));
@@ -115,8 +115,8 @@ fn rayons_threads_change_no_bit_and_libtorchs_change_rounding() {
     assert_eq!(run("1,2", &[]).figures, two.figures, "rayon's don't matter beside two of libtorch's, either");
 }
 
-/// Checks that the first trainer chooses those numbers of threads that aren't set, and changes nothing else,
-/// even without `Runtime::new`.
+/// Checks that a process without `Runtime::new` gets its numbers of threads from its first trainer. The
+/// trainer must change only numbers that neither the program nor its environment variables have set.
 #[test]
 fn threads_set_themselves_unless_somebody_chose() {
     let nobody = run("none", &[]);

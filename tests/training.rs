@@ -1,5 +1,5 @@
-//! Tests that training by every objective ends near the target, with exact distances, and that the settings
-//! of the ring example find every ring.
+//! Tests that training by each of four objectives ends near the target, as measured by exact distances. Also
+//! tests that training on rings of four nodes finds every ring.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -152,7 +152,8 @@ fn every_objective_learns_a_grid() {
     }
 }
 
-/// Tests the settings of `examples/ring.rs` with a smaller network, a prefilled buffer, and fewer steps.
+/// Tests a training like that of `examples/ring.rs`, with a smaller network, fewer prefilled trajectories,
+/// and fewer steps.
 #[test]
 fn all_rings_of_four_nodes_are_found() {
     one_thread();

@@ -106,8 +106,8 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
     Ok(())
 }
 
-/// Checks single transitions of graphs up to isomorphism in the same way, on backward trajectories in which
-/// labels change.
+/// Checks that the single transitions of graphs up to isomorphism give the loss and the gradient of the whole
+/// batch. The trajectories are backward trajectories, in which labels change.
 #[test]
 fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
     let env = gfn_gym::colored_graphs::ColoredGraphs::new(4)?.into_env();
@@ -180,8 +180,8 @@ fn transitions_of_a_buffer_teach_the_distribution() -> Result<()> {
     Ok(())
 }
 
-/// Checks that a reward with exponent 0 gives the same steps as a constant reward until the exponent rises,
-/// and that training ends at R itself.
+/// Checks that a reward with exponent 1/4 gives the same steps as the fourth root of this reward, until the
+/// exponent rises to 1. Also checks that training with a rising exponent ends at R itself.
 #[test]
 fn a_reward_that_is_flat_at_first_ends_as_itself() -> Result<()> {
     let config = |reward_exponent| TrainerConfig { batch: 16, reward_exponent, ..TrainerConfig::default() };

@@ -22,13 +22,13 @@ use tch::{Device, Kind};
 /// The largest permitted difference of log-probabilities from the uniform policy, which means a factor of 12
 /// in probability.
 const BOUND: f64 = 2.5;
-/// The sizes of the tested states: numbers of nodes or letters.
+/// The sizes of the tested states: how many nodes a graph has, or how many letters a word has.
 const SIZES: [usize; 3] = [5, 50, 400];
 /// The seeds of the tested networks.
 const SEEDS: std::ops::Range<u64> = 0..3;
 
-/// Builds an environment of graphs that grow by nodes and edges, whose states of `n` nodes have room for one
-/// more node.
+/// Builds an environment of graphs that grow by nodes and edges. Graphs may have up to n + 1 nodes, so that a
+/// node can still be added to a state of `n` nodes.
 fn growth(kind: GraphKind, n: usize) -> GraphEnv {
     let actions =
         ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));

@@ -309,7 +309,8 @@ fn conditions_have_a_network() {
     assert!(refused.unwrap_err().to_string().contains("condition_mlp"));
 }
 
-/// Checks that heads differ only in P_F, and that training changes only the head in use.
+/// Checks that heads differ only in P_F, and that a loss has a gradient only for the logits of the head from
+/// which it was computed.
 #[test]
 fn heads_share_a_torso() {
     let policy = mlp(MlpPolicyConfig {
@@ -333,7 +334,7 @@ fn heads_share_a_torso() {
     let last = parameters(&policy).iter().rfind(|p| p.name.ends_with("bias")).unwrap();
     let gradient = Vec::<f64>::try_from(last.tensor.grad()).unwrap();
     // The outputs are three forward logits for each of three heads, one backward logit, and log F. Only the
-    // logits of the head in use have a gradient.
+    // logits of head 1, from which the loss was computed, have a gradient.
     let moved: Vec<usize> = (0..gradient.len()).filter(|&k| gradient[k] != 0.0).collect();
     assert_eq!((gradient.len(), moved), (11, vec![3, 4, 5]));
 

@@ -53,7 +53,8 @@ impl VectorRules for Bits {
 
 type Words = VectorEnv;
 
-/// Returns the first letters of a word as a binary number below 4,096.
+/// Returns a word of 16 letters as a number from 0 to 4,096, exclusive: the word is read as a binary number
+/// and divided by 16.
 fn number(row: &[u16]) -> f64 {
     row.iter().fold(0.0, |number, &letter| 2.0 * number + f64::from(letter - 1)) / 16.0
 }
@@ -126,7 +127,8 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     // A nearly uniform target, and a run with too few steps, must cause no warning.
     assert_eq!(end(1.0, 100), []);
     assert_eq!(end(100.0, 99), []);
-    // The warning can end a run. If several runs follow each other, it must be given only once.
+    // With `OnWarning::Fail` the warning ends each run with an error. If another run follows, the list of
+    // warnings must still contain the warning only once.
     let mut strict = uniform(|x| -x / 40.0, OnWarning::Fail);
     let ended = strict.run(120);
     assert!(matches!(ended, Err(Error::Warned(Warning::FewEffective { step: 120, .. }))), "{ended:?}");
@@ -207,8 +209,8 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
     };
     assert!(*share < 0.5 && *first > 0.9, "{warning}");
     assert!(warning.to_string().contains("unless the target has such sharp peaks"), "{warning}");
-    // There must be no warning if most words are still drawn only once, or if the reward never distinguished
-    // many objects.
+    // There must be no warning if the policy is so little sharper (0.3) that most words of a batch are still
+    // different, or if log R has only a few values from the start (step 64).
     assert_eq!(run(1.0 / 16.0, 0.3), []);
     assert_eq!(run(64.0, 4.0), []);
 }

@@ -1,5 +1,5 @@
-//! Benchmarks of directed acyclic graphs: environment steps with masks, scores of parents, and marginal
-//! probabilities of edges.
+//! Benchmarks of directed acyclic graphs: environment steps with masks, scores of sets of parents, and
+//! marginal probabilities of edges.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -26,8 +26,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Draws a random legal action for each state in each of `length` steps, and returns the actions of each
-/// step.
+/// Draws a random legal action other than the exit for each state in each of `length` steps, and returns the
+/// actions of each step.
 fn recorded<E: DiscreteEnv>(env: &E, length: usize) -> Vec<Slots> {
     let mut rng = Rng::seeded(0);
     let mut states = env.initial(&vec![0; BATCH]);
@@ -73,15 +73,15 @@ fn walk_back<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, leng
             (states, k) = (built.select(&all), length);
         }
         k -= 1;
-        // The edges are removed in the order in which they were added. Other edges then often continue a
-        // removed edge, so that the transitive closure has to be corrected for the paths through it.
+        // The edges are removed in the order in which they were added. A removed edge is then often part of
+        // longer paths, which the step has to remove from the transitive closure.
         env.step(Direction::Backward, &mut states, &moves[length - 1 - k]).expect("a legal step back");
         env.masks(Direction::Forward, &states)
     });
 }
 
-/// Measures BGe scores of random sets of at most 5 parents among 20 nodes, and exact edge marginals of 14
-/// nodes.
+/// Measures BGe scores of random sets of at most 5 parents in data of 20 nodes, and the exact edge
+/// probabilities of networks of 14 nodes.
 pub(crate) fn scores(criterion: &mut Criterion) {
     let mut rng = Rng::seeded(0);
     let mut data = |nodes: usize| {

@@ -1,5 +1,6 @@
-//! Benchmarks of roll-outs on input graphs. The policy's input is either the whole graph, or a reduced graph
-//! with only the nodes that matter for the rest of the trajectory.
+//! Benchmarks of roll-outs for problems in which each trajectory decides about the nodes of an input graph.
+//! The policy's input is either the whole graph, or a reduced graph with only the nodes that matter for the
+//! rest of the trajectory.
 
 use std::sync::Arc;
 

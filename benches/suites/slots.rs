@@ -24,8 +24,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             for direction in [Direction::Forward, Direction::Backward] {
                 let id = BenchmarkId::new(format!("{direction}/directed_{n}_nodes"), batch);
                 group.bench_function(id, |bencher| bencher.iter(|| fixed.masks(direction, &dense)));
-                // Backward masks of growing graphs take longer, because only edges that aren't bridges can be
-                // removed.
+                // Backward masks of graphs that must stay connected take longer, because bridges have to be
+                // found: an edge that is a bridge can't be removed.
                 let id = BenchmarkId::new(format!("{direction}/grown_{n}_nodes"), batch);
                 group.bench_function(id, |bencher| bencher.iter(|| growing.masks(direction, &grown)));
             }

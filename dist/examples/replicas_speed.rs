@@ -1,7 +1,8 @@
 //! Measures the number of objects per second that a group of processes scores in training. The program also
-//! prints the share that this is of the largest possible number, which the duration of the reward function
-//! sets. Use a release build: `gfn-dist local -n 2 -- target/release/examples/replicas_speed --sleep-ms 10`.
-//! Without a launcher the program runs as a single process.
+//! prints this number as a share of the largest possible number, which would be reached if processes did
+//! nothing but compute rewards. Use a release build: `gfn-dist local -n 2 --
+//! target/release/examples/replicas_speed --sleep-ms 10`. Without a launcher the program runs as a single
+//! process.
 
 use std::time::{Duration, Instant};
 

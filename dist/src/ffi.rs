@@ -12,8 +12,9 @@ use torch_sys::C_tensor;
 type Message = *mut *mut c_char;
 
 /// The longest time that a process waits for other processes after it was asked to end. A tenth of the
-/// group's timeout is used if that is shorter. Slurm and Kubernetes kill a process 30 seconds after the
-/// signal, and the process needs a part of this time to write a checkpoint.
+/// group's timeout is used if that is shorter. Slurm and Kubernetes kill a process 30 seconds after they ask
+/// it to end. The process must also write a checkpoint in these 30 seconds, so it can't spend all of them on
+/// waiting.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 unsafe extern "C" {

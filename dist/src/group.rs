@@ -127,7 +127,8 @@ pub struct ProcessGroup {
     group: GroupHandle,
     rank: usize,
     size: usize,
-    /// The number of gather operations that this group has made.
+    /// The number of gather operations that this group has made. A sum makes one, too, to compare the shapes
+    /// of the tensors.
     n_operations: Cell<u64>,
     /// The number of bytes of a tensor that fit into the first message of a gather operation. It grows with
     /// the tensors that are gathered, and is equal on all ranks. A longer tensor needs a second message.

@@ -18,8 +18,8 @@ pub(crate) const KINDS: [Kind; 10] = [
     Kind::Uint8,
     Kind::Bool,
 ];
-/// The number of bytes in a header. A header has four numbers: the operation, the number of operations before
-/// it, the dtype, and the number of elements.
+/// The number of bytes in a header. A header has four numbers: the index of the operation, the number of
+/// operations that the member has called before, the dtype of the tensor, and its number of elements.
 pub(crate) const HEADER: usize = 32;
 
 /// The names of the operations. A header holds an index into this list.

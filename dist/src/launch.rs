@@ -45,8 +45,8 @@ pub struct Launch {
     pub run: String,
 }
 
-/// The names of variables that identify a run under any launcher. The id of a run consists of the values of
-/// all variables in this list that are set.
+/// The names of the variables that help to identify a run under any launcher. The id of a run consists of the
+/// values of these variables and of the launcher's ids in `LAUNCHERS`, if they are set.
 const RUN_IDS: [&str; 5] = [
     "GFN_RUN_ID",
     "TORCHELASTIC_RUN_ID",
@@ -191,7 +191,8 @@ impl Launch {
 }
 
 /// Returns the address at which other processes reach this machine. The address is `GFN_ADDRESS` if this
-/// variable is set, otherwise the local address of a connection to the first process.
+/// variable is set. Otherwise it is the interface that `GLOO_SOCKET_IFNAME` names, or the local address from
+/// which this machine would send to the first process.
 fn local_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u16) -> Result<String> {
     let interface =
         variable("GLOO_SOCKET_IFNAME").filter(|_| !is_loopback(host) && variable("GFN_ADDRESS").is_none());

@@ -1,4 +1,4 @@
-//! Tests of faults outside of a process group: the store ends, and the disk is full.
+//! Tests of faults outside of a process group: the process that serves the store ends, and the disk is full.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -38,7 +38,7 @@ fn part_without_store() {
     };
     assert_eq!(sum().unwrap(), launch.size as f64);
     print_message("READY");
-    // The test writes a line to this process after it has ended the store.
+    // The test writes a line to this process after it has ended the process that serves the store.
     std::io::stdin().read_line(&mut String::new()).unwrap();
     for _ in 0..20 {
         assert_eq!(sum().unwrap(), launch.size as f64, "a group that has met needs no store");

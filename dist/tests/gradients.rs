@@ -50,8 +50,8 @@ impl Source<VectorEnv> for FixedTrajectories {
     }
 }
 
-/// A group that several trainers use one after the other. This process multiplies its tensor by `weight`
-/// before each sum. A weight other than 1 simulates an error in the gradient.
+/// A group that several trainers use one after the other. Before each sum, the tensor of this process is
+/// multiplied by `weight`. A weight other than 1 simulates an error in the gradient.
 #[derive(Debug)]
 struct SharedGroup {
     group: Arc<Mutex<ProcessGroup>>,

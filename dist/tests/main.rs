@@ -99,8 +99,8 @@ fn part_operations() {
     let expected = |rank: usize| (0..rank + 1).map(|k| (10 * rank + k) as f64).collect::<Vec<_>>();
     assert_eq!(all, (0..size).map(expected).collect::<Vec<_>>());
     // A gather sends a second message for a tensor that doesn't fit into the first one, and then enlarges the
-    // first message up to a limit. The three tensors exceed the initial size, exceed the limit, and are short
-    // again.
+    // first message up to a limit. The first tensor is longer than the first message is initially, the second
+    // one is longer than the limit, and the third one is short.
     let lengths: [fn(i64) -> i64; 3] = [|_| 100, |rank| 20_000 * (rank + 1), |_| 3];
     for kind in [Kind::Int, Kind::Half, Kind::Bool] {
         for length in lengths {

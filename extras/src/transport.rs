@@ -70,7 +70,8 @@ pub fn cheapest_matching(
         let remedy = "give a cost for each pair of a row and a column";
         return Err(Error::shape("costs of a matching", [(n * n) as i64], [costs.len() as i64], remedy));
     }
-    // Column `n` is a dummy column, from which the search for each new row starts.
+    // Column `n` is an artificial column. Each new row is assigned to it first, and the search for a path to
+    // a free column starts there.
     let none = n;
     let mut row_potential = vec![0.0; n];
     let mut column_potential = vec![0.0; n + 1];
@@ -146,8 +147,8 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
             "give two sets of the same dimension, of at least two points each",
         ));
     }
-    // The unit of length has no influence on the result, because the kernel's width is proportional to the
-    // distances.
+    // Dividing all coordinates by a common unit has no influence on the result, because the kernel's width is
+    // proportional to the distances.
     let (a, b, _) = in_units(a, b)?;
     let a = &a;
     let b = &b;
@@ -155,7 +156,8 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
     let mut distances: Vec<f64> = pairs.collect();
     let middle = distances.len() / 2;
     let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    // The median distance is 0 if many points coincide. The kernel's width is then set to 1.
+    // The median distance is 0 if many points coincide. The kernel's width h is then 1, in the unit of
+    // `in_units`.
     let scale = if *median > 0.0 { -0.5 / *median } else { -0.5 };
     let kernel = |x: &[f64], y: &[f64]| (scale * squared(x, y)).exp();
     let within = |points: &Reals| {
@@ -181,7 +183,8 @@ fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
     check_finite(a)?;
     check_finite(b)?;
     let largest = a.values().iter().chain(b.values()).fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    // The logarithm needs a positive number, even if all points are at the origin.
+    // If all points are at the origin, `largest` is 0. A positive number replaces it, because 0 has no
+    // logarithm.
     let exponent = largest.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let unit = 2f64.powi(exponent.clamp(-1000, 1000));
     let scaled =

@@ -9,8 +9,8 @@ use gfn::env::{Direction, VectorRules};
 pub(crate) struct Cells {
     pub(crate) n: usize,
     pub(crate) n_values: usize,
-    /// The order of forward slots. If `true`, setting `entry` to `value` has the slot `value * n + entry`; if
-    /// `false`, the slot `entry * n_values + value`.
+    /// The order of forward slots, for `n` entries with `n_values` values each. If `true`, setting `entry` to
+    /// `value` has the slot `value * n + entry`; if `false`, the slot `entry * n_values + value`.
     pub(crate) by_value: bool,
 }
 

@@ -20,8 +20,8 @@ pub struct MixturePolicyConfig<M> {
     /// The choice of the backward policy: fixed, learned on the torso of P_F, or learned by a separate
     /// network.
     pub backward: BackwardPolicy,
-    /// The settings of the state-flow head and of log Z. The flow of the source is Z, so that the head isn't
-    /// used there. Neither the head nor log Z takes conditions.
+    /// The settings of the state-flow head and of log Z. The flow of the source (the initial state) is Z, so
+    /// that the head isn't used there. Neither the head nor log Z takes conditions.
     pub estimators: EstimatorsConfig,
 }
 
@@ -172,8 +172,8 @@ impl Perceptrons {
     }
 }
 
-/// Returns log F of each state. The flow of the source is Z, so at the source log Z replaces the head's
-/// output.
+/// Returns log F of each state. The flow of the source (the initial state) is Z, so log Z there replaces the
+/// head's output.
 fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
     let sources: Vec<bool> = is_source.collect();
     let at_source = Tensor::from_slice(&sources).to_device(flow.device());
@@ -302,7 +302,7 @@ pub(crate) fn component(row: usize, logits: &[f64], temperature: f64, rng: &mut 
         rest -= weight;
         rest < 0.0
     };
-    // Rounding may leave `rest` at 0 or above after the last weight. The last component is drawn in this
-    // case.
+    // `passed` subtracts one weight after the other from `rest`, until `rest` is below 0. Rounding may leave
+    // `rest` at 0 or above even after the last weight. The last component is drawn in this case.
     Ok(weights.iter().position(passed).unwrap_or(logits.len() - 1))
 }

@@ -11,9 +11,10 @@ use crate::sequence::TokenSequence;
 /// root, node 0, to a leaf.
 ///
 /// * *States.* A state is the path from the root to its node. Entry `d` is 1 if the path goes left at depth
-///   `d`, 2 if it goes right there, and 0 if it ends at depth `d` or above. The input layer of a network is
-///   `KHot::new(env.depth(), 3)`. (torchgfn's state is the node's index, which [`node`](Self::node) returns.
-///   As input of a network the index would be a single number, or an entry of `2^(depth + 1)` values.)
+///   `d`, 2 if it goes right there, and 0 if it ends at depth `d` or nearer to the root. The input layer of a
+///   network is `KHot::new(env.depth(), 3)`. (torchgfn's state is the node's index, which
+///   [`node`](Self::node) returns. As input of a network the index would be a single number, or an entry of
+///   `2^(depth + 1)` values.)
 /// * *Forward slots.* Slot 0 goes to the left child, and slot 1 to the right child.
 /// * *Backward slots.* Slot 0 goes to the parent.
 /// * *End.* There is no exit action: a leaf ends the trajectory. (torchgfn adds a forced exit.)
@@ -71,7 +72,7 @@ impl PerfectBinaryTree {
         row.iter().take_while(|&&x| x > 0).fold(0, |node, &x| 2 * node + u64::from(x))
     }
 
-    /// Returns the state of each of these nodes, which are given by their indices.
+    /// Returns the states of the nodes with the indices `nodes`.
     ///
     /// # Errors
     /// [`Error::Config`] for a node that the tree lacks.

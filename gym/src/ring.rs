@@ -128,8 +128,8 @@ impl Ring {
         usize::try_from(index).ok()
     }
 
-    /// Returns the number of rings that begin with some given nodes and continue with the nodes `left` in any
-    /// order. `first` is the second node of these rings.
+    /// Returns the number of ways to complete a ring with the nodes `left`, in any order. The earlier nodes
+    /// of the ring are already chosen, and `first` is the one that follows node 0.
     fn completions(&self, first: u32, left: impl Iterator<Item = u32>) -> u64 {
         let (n_left, after_first) =
             left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));

@@ -63,7 +63,7 @@ impl SetAddition {
         self.max_items
     }
 
-    /// Returns the range of the numbers of items that finished sets may have.
+    /// Returns the range from the smallest to the largest number of items of a finished set.
     #[must_use]
     pub fn sizes(&self) -> std::ops::RangeInclusive<usize> {
         if self.fixed_length { self.max_items..=self.max_items } else { 0..=self.max_items }

@@ -40,8 +40,9 @@ fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
 }
 
 /// Sets a tabular policy to the augmented flows, and returns log Z. The augmented flow of a state s is the
-/// sum of `R(s) + t r(s)`, if s can end, and of `F(s') P_B(s | s') + e r(s')` over its children s'. Here r is
-/// the novelty, and e and t are coefficients. P_F is in proportion to the terms of this sum.
+/// sum of `R(s) + t r(s)`, if a trajectory can end in s, and of `F(s') P_B(s | s') + e r(s')` over its
+/// children s'. Here r is the novelty, and e and t are coefficients. P_F is in proportion to the terms of
+/// this sum.
 fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
@@ -102,8 +103,8 @@ fn constant(e: f64, t: f64) -> IntrinsicConfig {
     IntrinsicConfig { edges: Schedule::Constant(e), terminal: Schedule::Constant(t) }
 }
 
-/// Returns the loss of a training step with the coefficients `training`, if the policy has the flows for the
-/// coefficients `flows`.
+/// Returns the loss of a training step in which intrinsic rewards have the coefficients `training`. The
+/// policy is filled with the exact flows that belong to the coefficients `flows`.
 fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     reward: &(impl Reward<VectorStates> + Clone + 'static),
@@ -128,11 +129,12 @@ where
     E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
-    // The coefficients give intrinsic rewards on transitions only, on terminal states only, and on both.
+    // Each pair has a coefficient for transitions and one for terminal states. A coefficient of 0 means that
+    // there are no intrinsic rewards of this kind.
     for coefficients in [(0.4, 0.0), (0.0, 0.3), (0.4, 0.3)] {
         let tb = |training| loss(env, reward, AugmentedTrajectoryBalance, (coefficients, training));
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));
-        // The bound is 1e-10 instead of smaller, because a uniform P_B is computed in single precision.
+        // A uniform P_B is computed in single precision, so the losses are only 0 up to 1e-10.
         assert!(
             tb(coefficients) < 1e-10 && db(coefficients) < 1e-10,
             "{} {}",
@@ -142,7 +144,7 @@ where
         // As a negative control, the same flows must leave a residual if training has no intrinsic rewards.
         assert!(tb((0.0, 0.0)) > 1e-5 && db((0.0, 0.0)) > 1e-5, "{} {}", tb((0.0, 0.0)), db((0.0, 0.0)));
     }
-    // With coefficients of 0 the flows must be those of the reward alone.
+    // If intrinsic rewards have coefficients of 0, the flows must be those of the reward alone.
     let graph = StateGraph::build(env, 1_000).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let policy = table(env);
@@ -241,15 +243,15 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let before = mean(before);
     let after = mean(novelty(&whole));
     assert!(after < 0.8 * before, "{after} of {before}");
-    // The checkpoint is that of a run with intrinsic rewards. A trainer without them must refuse to resume
-    // from it, and the error must name the novelty.
+    // The checkpoint is that of a run with intrinsic rewards. A trainer without intrinsic rewards must refuse
+    // to resume from this checkpoint, and the error must name the novelty.
     let refused = grid_trainer(AugmentedTrajectoryBalance, 1).resume(&folder).unwrap_err().to_string();
     assert!(refused.contains("novelty"), "{refused}");
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Checks that training the novelty on one state makes this state familiar, but leaves the novelty of a
-/// distant state high.
+/// Checks that training the networks that estimate novelty (random distillation) on one state reduces the
+/// novelty of this state, but leaves the novelty of a distant state high.
 #[test]
 fn unvisited_states_stay_novel() {
     let mut novelty = distillation(0);

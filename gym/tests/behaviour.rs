@@ -151,8 +151,9 @@ fn a_target_network_catches_up_when_it_is_due() {
         |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
     let never = losses(target_network(3, 100, 100));
     let always = losses(target_network(3, 100, 1));
-    // The target network equals the policy before the first update, so the first losses are equal. The second
-    // losses differ, because one target network is an old copy of the policy and the other a new copy.
+    // A target network is a copy of the policy, renewed from time to time. Before the first update it equals
+    // the policy, so the first losses are equal. The second losses differ: in one run the copy is old
+    // (`never`), in the other it has just been renewed (`always`).
     assert_eq!(losses(own())[0], never[0]);
     assert_eq!(never[0], always[0]);
     assert_ne!(never[1], always[1]);
@@ -178,8 +179,9 @@ fn a_checkpoint_without_a_teacher_is_refused() {
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Checks what a teacher samples if its student doesn't learn: objects in proportion to the teacher's exact
-/// reward. The states are words, which form a tree, so that each object has a single trajectory.
+/// Checks that a teacher samples objects in proportion to its exact reward, if its student (the trainer's
+/// policy) doesn't learn. The states are words, which form a tree, so that each object has a single
+/// trajectory.
 #[test]
 fn a_teacher_samples_where_the_student_is_wrong() {
     tch::set_num_threads(1);
@@ -190,8 +192,8 @@ fn a_teacher_samples_where_the_student_is_wrong() {
         MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
     let table =
         || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
-    // The reward is much larger than the uniform student's probability at some words, and much smaller at
-    // others.
+    // The student is the trainer's policy, which stays uniform. Relative to its probabilities, the reward is
+    // much too large at some words, and much too small at others.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;
     let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(log_r).collect())
@@ -216,7 +218,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
         |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
     let teacher = of(trainer.source::<Teacher<MlpPolicy<ByNumber>>>().unwrap().policy());
-    // The student's log Z stays 0, because its learning rate is 0.
+    // The student is the trainer's policy. Its log Z stays 0, because the learning rate is 0.
     let mut weights = vec![0.0; graph.len()];
     let mut loss = vec![0.0; graph.len()];
     let ends = graph.ends();
@@ -269,8 +271,8 @@ impl Policy<VectorEnv> for LargestCall {
     }
 }
 
-/// Checks that a teacher evaluates states in chunks if the student does, and that the teacher learns the same
-/// as without chunks.
+/// Checks that a teacher evaluates states in chunks if its student (the trainer's policy) does, and that the
+/// teacher learns the same as without chunks.
 #[test]
 fn a_teacher_learns_in_chunks() {
     let train_teacher = |chunk: Option<usize>| {
@@ -283,8 +285,8 @@ fn a_teacher_learns_in_chunks() {
         let mut trainer = Trainer::new(env.clone(), reward, student, TrajectoryBalance, config, rng).unwrap();
         let teacher = Teacher::new(&env, teacher, TeacherConfig::default()).unwrap();
         trainer = trainer.with_source(0.5, teacher).unwrap();
-        // The count is reset, because the trainer has already evaluated random trajectories to check the
-        // policy.
+        // The recorded number of states is reset, because the trainer has already evaluated random
+        // trajectories to check the policy.
         trainer.source::<Teacher<LargestCall>>().unwrap().policy().most.set(0);
         trainer.step().unwrap();
         let teacher = trainer.source::<Teacher<LargestCall>>().unwrap().policy();
@@ -293,7 +295,8 @@ fn a_teacher_learns_in_chunks() {
         (weights, teacher.most.get())
     };
     let ((whole, all), (chunked, most)) = (train_teacher(None), train_teacher(Some(1)));
-    // A chunk holds one trajectory, which has at most ten moves, the exit and the object.
+    // A chunk holds one trajectory. It has at most 12 states: ten moves, the exit and the final object add
+    // one each.
     assert!(most <= 12 && all > 12, "{most} states at once in chunks, {all} without");
     assert!(whole.iter().zip(&chunked).all(|(a, b)| (a - b).abs().max().double_value(&[]) < 1e-5));
 }

@@ -67,8 +67,9 @@ fn test_sets_lie_at_every_distance() {
     for (i, bits) in set.iter().enumerate() {
         counts[bits.iter().zip(&modes[i / 500]).filter(|(a, b)| a != b).count()] += 1;
     }
-    // The number of flipped bits is uniform from 0 to 7, so each number occurs about 125 times with a
-    // standard deviation of 10.5; the bounds are five standard deviations. All 8 bits are never flipped.
+    // In each of the 1,000 sequences, 0 to 7 bits of a mode are flipped. These eight numbers are equally
+    // probable, so each occurs about 125 times, with a standard deviation of 10.5. The bounds are five
+    // standard deviations. All 8 bits are never flipped.
     assert!(counts[..8].iter().all(|count| (72..178).contains(count)) && counts[8] == 0, "{counts:?}");
 }
 
@@ -101,7 +102,7 @@ fn log_z_of_long_sequences() {
     let one = motif_tilings(120, 1, &standard_motifs(), rng).unwrap();
     let reward = HammingReward::with_temperature(&words, &one, 2.0).unwrap();
     assert!((reward.log_z().unwrap() - 120.0 * (1.0 + (-0.5f64).exp()).ln()).abs() < 1e-10);
-    // If two modes are far apart, the number of sequences near a mode is nearly twice the number for a single
+    // If two modes are far apart, nearly twice as many sequences are near one of them as are near a single
     // mode.
     let opposite = [vec![false; 120], vec![true; 120]];
     let two = HammingReward::with_temperature(&words, &opposite, 0.25).unwrap();

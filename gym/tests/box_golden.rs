@@ -29,7 +29,7 @@ fn items(case: &Value) -> &Vec<Value> {
     case["items"].as_array().unwrap()
 }
 
-/// Joins the arrays of an array of arrays of numbers to a single list.
+/// Joins the inner arrays of a nested array of numbers to a single list.
 fn flat(values: &Value) -> Vec<f64> {
     values.as_array().unwrap().iter().flat_map(numbers).collect()
 }
@@ -82,7 +82,7 @@ fn rewards_and_log_z_are_the_golden_ones() {
             assert!((got - expected).abs() < 1e-12);
         }
         assert!((reward.log_z(2) - number(&case["log_partition"])).abs() < 1e-12);
-        // For any number of bins, the probabilities of the cells must add up to 1.
+        // The square is divided into `bins` by `bins` cells. The probabilities of all cells must add up to 1.
         for bins in [7, 50] {
             assert!((reward.cells(bins).iter().sum::<f64>() - 1.0).abs() < 1e-12);
         }
@@ -164,8 +164,8 @@ fn polar_densities_are_the_golden_ones() {
         for item in items(&case) {
             let angle = of(item);
             let mixtures = mixtures(angle[0].len());
-            // Along an arc the radius is fixed, so the outputs for the radius are set, but must have no
-            // influence.
+            // All points of an arc have the same radius, so the network's outputs for the radius must have no
+            // influence. To test this, these outputs are set to numbers from the golden file.
             let unused = ["mixture_logits", "beta", "alpha"].map(|key| numbers(&item[key]));
             let logit = 0.7;
             let outputs = outputs(mixtures, logit, [unused, angle]);
@@ -173,8 +173,8 @@ fn polar_densities_are_the_golden_ones() {
             let direction = if forward { Direction::Forward } else { Direction::Backward };
             let step = step(direction, &numbers(&item["state"]), &numbers(&item["action"]));
             let got = log_prob(env, direction, mixtures, &outputs, step);
-            // The densities of the file lack the factor for not exiting, so the expected density is corrected
-            // for it. Backward steps along arcs have no exit.
+            // The densities of the golden file lack the probability of not taking the exit. `stays` is the
+            // logarithm of this probability. Backwards there is no exit.
             let stays = if forward { -(1.0 + logit.exp()).ln() } else { 0.0 };
             assert_close(got - stays, number(&item["log_prob"]), item);
         }
@@ -190,8 +190,8 @@ fn steps_are_valid_where_the_golden_file_says_so() {
             let direction = if item[2] == "forward" { Direction::Forward } else { Direction::Backward };
             let state = numbers(&item[0]);
             let increment = numbers(&item[1]);
-            // In the file, a first step of length 0 is valid. The library refuses such a step, because it
-            // would be a cycle from the source to itself.
+            // In the golden file, a first step of length 0 is valid. The library refuses such a step, because
+            // it would be a cycle from the initial state to itself.
             let cycle = direction == Direction::Forward && state == [0.0, 0.0] && increment == state;
             let (states, actions) = step(direction, &state, &increment);
             let got = env.check(direction, &states, &actions).is_ok();

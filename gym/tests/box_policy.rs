@@ -20,7 +20,7 @@ fn boxes() -> [BoxEnv; 4] {
 }
 
 /// Returns states, each with an action. The pairs are the forward (or backward) actions of a few uniform
-/// trajectories, including actions from the source and exits.
+/// trajectories, including actions from the initial state and exits.
 fn steps(env: &BoxEnv, direction: Direction) -> (Reals, Reals) {
     let walks = Sampler::new(env, &BoxUniform).forward(6, &mut Rng::seeded(4)).unwrap();
     match direction {
@@ -47,7 +47,8 @@ fn derivatives_are_those_of_the_densities() {
             let rng = &mut Rng::seeded(5);
             let values: Vec<f64> = (0..n * width).map(|_| rng.normal()).collect();
             let outputs = Tensor::from_slice(&values).view([n, width]).set_requires_grad(true);
-            // The rows aren't in order, and some states occur twice.
+            // The distribution is evaluated for the states in reverse order, and for the first two states
+            // again.
             let rows: Vec<usize> = (0..states.len()).rev().chain([0, 1]).collect();
             let weights: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
             let chosen = actions.select(&rows);
@@ -104,8 +105,8 @@ fn roll_outs_ask_the_same_policy() {
                 let (states, actions) = steps(&env, direction);
                 let rows: Vec<usize> = (0..states.len()).collect();
                 let frozen = policy.on_host(direction).unwrap().distribution(&env, &states).unwrap();
-                // The copy on the host must equal the evaluation of one direction alone, and of both
-                // directions together.
+                // The network's copy on the host must give the same densities of actions as the network
+                // itself, evaluated for one direction alone, and for both directions together.
                 for wants in [wants, Quantities::PF | Quantity::LogPb | Quantity::LogFlow] {
                     let evaluation = policy.evaluate(&env, &states, None, wants).unwrap();
                     let dist = if direction == Direction::Forward { evaluation.pf } else { evaluation.pb };

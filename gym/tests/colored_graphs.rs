@@ -74,26 +74,28 @@ fn even_by_hand() {
 #[test]
 fn cliques_by_hand() {
     // The reward is log R = m - s + n - 1. Here m counts maximal cliques of 4 nodes, s is the sum of the
-    // sizes of all maximal cliques, and n is the number of nodes. A complete graph of 4 nodes gives
-    // 1 - 4 + 4 - 1. If each colour has two nodes, its clique adds only 1/2 to m.
+    // sizes of all maximal cliques, and n is the number of nodes. With 4 nodes a complete graph gives 1 - 4 +
+    // 4 - 1. If two of the nodes have each colour, this clique adds only 1/2 to m.
     close(ColoredGraphReward::Clique, &graph(&[0, 0, 0, 0], &COMPLETE), 0.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1, 1, 1], &COMPLETE), 0.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 0, 1, 1], &COMPLETE), -0.5);
-    // Without a clique of 4 nodes, log R = m - s + n - 1 is 0 - 1 + 1 - 1 for a single node, 0 - 2 + 2 - 1
-    // for an edge, and 0 - 4 + 3 - 1 for a path of three nodes.
+    // Without a clique of 4 nodes m is 0. With s the sum of the sizes of the maximal cliques and n the number
+    // of nodes, log R = m - s + n - 1 is 0 - 1 + 1 - 1 for a single node, 0 - 2 + 2 - 1 for an edge, and 0 -
+    // 4 + 3 - 1 for a path of three nodes.
     close(ColoredGraphReward::Clique, &graph(&[0], &[]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1], &[(0, 1)]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1, 0], &[(0, 1), (1, 2)]), -2.0);
-    // In a clique of 5 nodes the subsets of 4 nodes aren't maximal cliques, so log R = m - s + n - 1 is
-    // 0 - 5 + 5 - 1.
+    // In a clique of 5 nodes the subsets of 4 nodes aren't maximal cliques (m = 0). The only maximal clique
+    // has s = 5 nodes, and the graph has n = 5, so log R = m - s + n - 1 is 0 - 5 + 5 - 1.
     let five: Vec<(u32, u32)> = (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b))).collect();
     close(ColoredGraphReward::Clique, &graph(&[0; 5], &five), -1.0);
-    // This graph is two cliques of 4 nodes that share an edge, so log R = m - s + n - 1 is 2 - 8 + 6 - 1.
+    // This graph of n = 6 nodes is m = 2 maximal cliques of 4 nodes that share an edge. The sizes of the
+    // cliques add up to s = 8, so log R = m - s + n - 1 is 2 - 8 + 6 - 1.
     let mut two = COMPLETE.to_vec();
     two.extend([(2, 4), (2, 5), (3, 4), (3, 5), (4, 5)]);
     close(ColoredGraphReward::Clique, &graph(&[0; 6], &two), -1.0);
-    // For a star of 12 leaves the formula m - s + n - 1 gives 0 - 24 + 13 - 1, which is less than
-    // the smallest log R, -10.
+    // A star of 12 leaves has n = 13 nodes, no clique of 4 nodes (m = 0), and 12 maximal cliques of two nodes
+    // (s = 24). The formula m - s + n - 1 gives -12, so log R is the smallest permitted value, -10.
     let star: Vec<(u32, u32)> = (1..13).map(|b| (0, b)).collect();
     close(ColoredGraphReward::Clique, &graph(&[0; 13], &star), -10.0);
 }

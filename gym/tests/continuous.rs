@@ -79,7 +79,7 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
     assert_eq!(replayed.states(), states);
     assert_eq!(replayed.terminal_states(), trajectories.terminal_states());
 
-    // The backward steps that `way_back` returns must exist in every state and lead to the source.
+    // The backward steps that `way_back` returns must exist in every state and lead to the initial state.
     let mut states = trajectories.terminal_states().clone();
     for steps in 0.. {
         let initial = env.is_initial(&states);
@@ -186,7 +186,8 @@ fn importance_weights_average_to_z() {
         let sums = gfn::tensor::segment_sum(&(&scores.log_pb - &scores.log_pf), &ids, n);
         (sums + &scores.log_reward).exp().mean(Kind::Double).double_value(&[])
     }
-    // This reward is nearly flat. A reward concentrated in far corners would make the mean too noisy.
+    // This reward is nearly flat. With large rewards only near the corners of the box, the mean would be too
+    // noisy.
     let flat = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
         Ok(points
             .rows()
@@ -244,7 +245,7 @@ fn invalid_settings_are_refused_by_name() {
     let dist = BoxDist::new(env, Forward, env.initial(&[0]), mixtures, outputs).unwrap();
     let error = dist.sample(&[0], &Exploration::on_policy(), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()));
-    // If all actions are random, the network's outputs aren't used, so NaN does no harm.
+    // If all actions are random, the network's outputs aren't used, so outputs of NaN cause no error.
     assert!(dist.sample(&[0], &Exploration::epsilon(1.0).unwrap(), &mut Rng::seeded(0)).is_ok());
     let wide = BetaMixtures { min_concentration: 5.0, max_concentration: 5.0, ..mixtures };
     assert!(
@@ -265,8 +266,8 @@ fn invalid_settings_are_refused_by_name() {
     assert!(matches!(error, Error::NonFinite { what: "log-reward", .. }));
 }
 
-/// Checks that an untrained policy has concentrations between the smallest and the largest permitted, however
-/// close these bounds are.
+/// Checks that the Beta distributions of an untrained policy have concentrations between the smallest and the
+/// largest permitted value, however close these two values are.
 #[test]
 fn narrow_mixtures_start_within_their_range() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();

@@ -7,8 +7,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LineDist, NormalMixtures};
 use tch::{Kind, Tensor};
 
-/// Returns the distribution of actions in a state for random network outputs. The concentrations are bounded
-/// so that the densities are smooth enough for numerical integration.
+/// Returns the distribution of actions in a state for random network outputs. The concentrations of its Beta
+/// distributions are bounded so that the densities are smooth enough for numerical integration.
 fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) -> BoxDist {
     let mixtures = BetaMixtures { coupling, components: 3, min_concentration: 2.0, max_concentration: 20.0 };
     let rng = &mut Rng::seeded(9);
@@ -18,7 +18,8 @@ fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) ->
 }
 
 /// Returns the total probability of a state's actions: the integral of the density over points by the
-/// midpoint rule, plus the probability of `atom`, which is the exit or the backward step to the source.
+/// midpoint rule, plus the probability of `atom`, which is the exit or the backward step to the initial
+/// state.
 fn total(dist: &BoxDist, points: &Reals, volumes: &[f64], atom: Option<&Reals>) -> f64 {
     let density = dist.log_prob(&vec![0; points.len()], points).unwrap().exp();
     let integral = (density * Tensor::from_slice(volumes)).sum(Kind::Double).double_value(&[]);
@@ -36,7 +37,7 @@ fn cartesian_densities_are_normalised() {
     let n = 300;
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
         // Each case is a direction, a state, the rectangle of points that a step can lead to, and the action
-        // `atom` (the exit or the step to the source).
+        // `atom` (the exit or the step to the initial state).
         let [x, y] = [0.45, 0.7];
         let cases = [
             (Direction::Forward, [0.0, 0.0], [[0.0, 1.0], [0.0, 1.0]], None),
@@ -53,7 +54,7 @@ fn cartesian_densities_are_normalised() {
             let total = total(&dist, &points, &vec![cell; n * n], atom.as_ref());
             assert!((total - 1.0).abs() < 1e-4, "{direction} from {state:?}: {total}");
         }
-        // If no other action is permitted, the exit or the step to the source must have probability 1.
+        // If no other action is permitted, the exit or the step to the initial state must have probability 1.
         for (direction, state, atom) in [
             (Direction::Forward, [0.95, 0.5], [0.95, 0.5, 1.0]),
             (Direction::Backward, [0.05, 0.5], [0.0, 0.0, 0.0]),
@@ -71,7 +72,8 @@ fn polar_densities_are_normalised() {
     let n = 2000;
     let env = BoxEnv::polar(delta).unwrap();
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
-        // The density is integrated over the disk in polar coordinates, with the volume element r dr dtheta.
+        // The first step leads to any point of a quarter disk around the initial state. The density is
+        // integrated over this disk in polar coordinates, with the volume element r dr dtheta.
         let disk = dist(env, Direction::Forward, &[0.0, 0.0], coupling);
         let radii = midpoints(0.0, delta, 300);
         let angles = midpoints(0.0, std::f64::consts::FRAC_PI_2, 300);
@@ -83,7 +85,8 @@ fn polar_densities_are_normalised() {
         let got = total(&disk, &points, &volumes, None);
         assert!((got - 1.0).abs() < 1e-4, "disk: {got}");
 
-        // Some of these states have an arc within the box; in the others one or two sides cut the arc.
+        // A later step leads to an arc, a quarter circle around the state. For some of these states the whole
+        // arc lies within the box; for the others one or two sides of the box cut it.
         for [x, y] in [[0.4, 0.5], [0.85, 0.4], [0.9, 0.79], [0.1, 0.6], [0.2, 0.21]] {
             for direction in [Direction::Forward, Direction::Backward] {
                 let arc = dist(env, direction, &[x, y], coupling);

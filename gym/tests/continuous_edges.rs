@@ -14,8 +14,9 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicyConfig, BoxReward, 
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
 use tch::{Device, Kind, Tensor};
 
-/// Checks backward trajectories from points near a side, whose arcs are very short. The trajectories must
-/// reach the source through the disk of the first step, and every step must have a density.
+/// Checks backward trajectories from points near a side of the box. The arcs of points that their steps can
+/// reach are very short. The trajectories must reach the initial state through the quarter disk to which the
+/// first forward step leads, and every step must have a density.
 #[test]
 fn ways_back_beside_a_side_can_be_scored() {
     for delta in [0.001, 0.1, 0.25, 0.9] {
@@ -42,14 +43,15 @@ fn ways_back_beside_a_side_can_be_scored() {
     }
 }
 
-/// Tests that backward steps reach the source although a Beta distribution draws numbers at the end of its
-/// axis. Formerly such a step led to a point 1e-10 from a side of the box.
+/// Tests that backward steps reach the initial state, although their angles are so close to an end of their
+/// range that they lie next to an axis. Formerly such a step led to a point 1e-10 from a side of the box.
 #[test]
 fn a_learned_way_back_ends_in_the_disk_only() {
     let env = BoxEnv::polar(0.25).unwrap();
     let mixtures = BetaMixtures { components: 1, ..BoxPolicyConfig::default().mixtures };
-    // The outputs are the logit of the exit, the logit of the component, two raw alphas and two raw betas.
-    // With these outputs the angle is drawn from Beta(1000, 0.6), so that it lies next to an axis.
+    // The network's outputs are the logit of the exit, the logit of the mixture's only component, two raw
+    // alphas and two raw betas. With these outputs the angle of a step is drawn from Beta(1000, 0.6), so that
+    // it lies next to an axis.
     let outputs = |n: usize| Tensor::from_slice(&[0.0, 0.0, 40.0, 40.0, -40.0, -40.0]).repeat([n as i64, 1]);
     let mut rng = Rng::seeded(1);
     let mut states = Reals::from_rows([[0.7, 0.1]; 2000]);
@@ -87,16 +89,18 @@ fn a_point_of_an_axis_has_no_way_back() {
         let sampled = Sampler::new(&env, &BoxUniform).backward(&states, &mut Rng::seeded(0));
         assert!(matches!(sampled, Err(Error::NoLegalAction { .. })));
     }
-    // Forward steps to a point with a coordinate of 0 outside the disk must be refused, too. Inside the disk
-    // such a point has a backward step, so it is accepted.
+    // Forward steps to a point with a coordinate of 0 must be refused, too, if the point lies outside the
+    // disk that the first step can reach. Inside this disk such a point has a backward step, so it is
+    // accepted.
     let forward =
         env.check(Direction::Forward, &Reals::from_rows([[0.2, 0.0]]), &Reals::from_rows([[0.45, 0.0, 0.0]]));
     assert!(matches!(forward, Err(Error::IllegalStep { .. })));
     assert!(env.way_back(&Reals::from_rows([[0.2, 0.0]])).is_ok());
 }
 
-/// Tests points whose coordinate is 1 - delta up to rounding. Either a step is possible and its density is
-/// finite, or only the exit is permitted.
+/// Tests forward steps from 1 - delta, up to rounding, and backward steps from delta, with delta the smallest
+/// step. Either a step is possible and its density is finite, or only the exit (backwards: the step to the
+/// initial state) is permitted.
 #[test]
 fn no_room_is_no_step() {
     for k in 1..1000 {
@@ -199,8 +203,8 @@ fn a_replay_names_the_trajectory() {
     assert!(matches!(error, Err(Error::IllegalStep { row: 1, .. })));
 }
 
-/// Checks that an objective that needs an exit in every state is refused with an error, because the source
-/// has no exit.
+/// Checks that an objective that needs an exit in every state is refused with an error, because the initial
+/// state has no exit.
 #[test]
 fn exits_of_the_source_are_missing() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();

@@ -68,8 +68,8 @@ fn colored_graphs() {
     check_graph_env(&with_exit, Budget::thorough().with_walks(20), &mut Rng::seeded(3)).unwrap();
 }
 
-/// Compares the probabilities with which a uniform policy ends in each of the 16 states for N = 3 with
-/// probabilities derived by hand.
+/// Compares the probability with which a uniform policy ends in each of the 16 coloured graphs of at most 3
+/// nodes with the probability derived by hand.
 #[test]
 fn a_uniform_policy_on_colored_graphs() {
     let env = ColoredGraphs::with_empty(3).unwrap().into_env();

@@ -58,7 +58,7 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
 }
 
 /// Checks that the residuals of all objectives vanish for exact flows, on trajectories sampled in both
-/// directions. Environments with and without an exit action are tested.
+/// directions. Callers pass environments with and without an exit action.
 fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) {
     let graph = StateGraph::build(env, 1 << 17).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
@@ -81,8 +81,8 @@ fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) 
             let residual = largest(&scores, objective.as_ref());
             assert!(residual < 1e-5, "{}: {residual}", objective.name());
         }
-        // As a negative control, the flows must leave a residual for every objective if the reward is another
-        // one.
+        // As a negative control, every objective must have a residual if log R is increased by 1, because the
+        // flows are those of the original log R.
         scores.log_reward += 1.0;
         for objective in &objectives {
             assert!(largest(&scores, objective.as_ref()) > 0.1, "{}", objective.name());

@@ -12,9 +12,9 @@ use gfn_gym::diffusion::{
 use serde_json::Value;
 use tch::{Device, Kind, Tensor, no_grad};
 
-/// The range of the learned correction of P_F's log-variance.
+/// The largest size of the learned correction of P_F's log-variance.
 const RANGE: f64 = 40.0;
-/// The scale of torchgfn's backward kernel.
+/// The scale of torchgfn's P_B, by which the network's output for the mean is multiplied after tanh.
 const SCALE: f64 = 10.0;
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -73,8 +73,8 @@ fn forward(
     policy.evaluate(env, states, None, Quantity::LogPf.into()).unwrap().pf.unwrap()
 }
 
-/// Builds torchgfn's P_B. `mean` and `spread` are the outputs of its network, squeezed into a range and
-/// scaled. Without a `spread`, the network adds nothing to the variance.
+/// Builds torchgfn's P_B. `mean` and `spread` are the outputs of its network after tanh, multiplied by
+/// `SCALE` and by `4 * SCALE`. Without a `spread`, the network adds nothing to the variance.
 fn backward(
     env: &DiffusionSampling,
     states: &DiffusionStates,
@@ -126,8 +126,9 @@ fn check_golden(kind: Kind, tolerance: f64) {
                 backward(&backward_env, &states, kind, &mean, spread)
             };
             if !is_forward && step == 1 {
-                // In torchgfn the corrected last backward step has a variance, or doesn't lead to the origin.
-                // The environment starts at the origin, so its step must be a point mass there.
+                // torchgfn applies its learned corrections to the last backward step, too, which then has a
+                // variance or doesn't lead to the origin. The environment starts at the origin, so its step
+                // must be a point mass there.
                 let (mean, sd) = steps.moments().unwrap();
                 assert!(mean.values().iter().chain(sd.values()).all(|&x| x == 0.0));
                 let origin = Reals::filled(dim, 1, 0.0);

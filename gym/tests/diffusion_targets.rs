@@ -128,7 +128,7 @@ fn exact_samples_have_the_moments_of_their_target() {
     };
     let funnel = Funnel::new(10, 1.0).unwrap();
     assert!((moments(&funnel, &|x| x[0] * x[0]) - 1.0).abs() < 0.03);
-    // The variance of the other coordinates is the expectation of exp(x_0), which is exp(1/2).
+    // All coordinates of the funnel except x_0 have the variance E[exp(x_0)] = exp(1/2).
     assert!((moments(&funnel, &|x| x[4] * x[4]) - 0.5f64.exp()).abs() < 0.1);
     let two = Mixture::two_modes();
     assert!((moments(&two, &|x| x[0]) - 4.0 * 0.3).abs() < 0.06);
@@ -154,7 +154,8 @@ fn exact_samples_have_the_moments_of_their_target() {
 fn cox_process_has_its_formula() {
     let target = CoxProcess::generated(3, &mut Rng::seeded(2)).unwrap();
     assert!(target.counts().iter().all(|&y| y >= 0.0 && y.fract() == 0.0));
-    // The expected density is computed independently, with a linear solve instead of the inverse matrix.
+    // The expected density of the Cox process is computed independently, with a linear solve instead of the
+    // inverse of the covariance matrix.
     let n = 9;
     let mean = 126f64.ln() - 0.5 * 1.91;
     let at = |cell: usize| ((cell % 3) as f64, (cell / 3) as f64);

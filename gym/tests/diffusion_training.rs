@@ -48,8 +48,8 @@ fn training_config(batch: usize) -> TrainerConfig {
     }
 }
 
-/// Checks that training on a Gaussian target finds log Z to 1e-3, estimated with reweighting. The target
-/// isn't the Gaussian in which the process without drift ends.
+/// Checks that training on a Gaussian target finds log Z. The estimate by importance sampling must have an
+/// error below 1e-3. The target isn't the Gaussian in which the process without drift ends.
 #[test]
 fn training_recovers_log_z_of_a_gaussian() {
     let env = environment(1, ProcessKind::PinnedBrownian, 1.0, 6);
@@ -267,7 +267,7 @@ fn a_search_fills_the_buffer() {
         })
         .collect();
     // The first step adds 8 objects to the buffer. Later steps add 4, because the other 4 of a batch are
-    // replayed. The search adds 20 points from 10 chains before steps 3 and 6.
+    // replayed. The search adds 20 points from 10 chains before steps 3 and 6, counted from 0.
     assert_eq!(held, [8, 12, 16, 40, 44, 48, 72]);
     let folder = std::env::temp_dir().join(format!("gfn-search-{}", std::process::id()));
     let mut first = make();

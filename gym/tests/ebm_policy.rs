@@ -24,8 +24,8 @@ fn policy(n: usize, backward: EbmBackward, kind: Kind) -> EbmPolicy {
 fn coordinates_are_drawn_alike_and_values_by_their_logits() {
     let env = DiscreteEbm::new(3).unwrap().env();
     let policy = policy(3, EbmBackward::Learned, Kind::Double);
-    // The last layer gets weights of 0, and the nine logits as its biases, so that the logits are the same in
-    // every state.
+    // The last layer gets weights of 0 and these nine biases, so its outputs equal the biases in every state.
+    // The first six are the logits of two values for each coordinate. The last three are the logits of P_B.
     let biases = [0.3, -1.0, 0.0, 0.8, 0.5, 2.0, 0.1, 0.2, 0.7];
     tch::no_grad(|| {
         let list: Vec<_> = policy.parameters().unwrap().iter().collect();

@@ -145,7 +145,7 @@ fn edges_of_a_random_graph_come_with_their_probability() {
     for p in [0.0, 0.3, 0.8, 1.0] {
         let edges: usize = (0..200).map(|_| erdos_renyi(12, p, rng).unwrap().n_edges()).sum();
         let n = 200.0 * 66.0;
-        // The number of edges may differ from its expectation by five standard deviations.
+        // The number of edges may differ from its expectation by at most five standard deviations.
         assert!((edges as f64 - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{p}: {edges}");
     }
     for p in [-0.1, 1.1, f64::NAN] {
@@ -166,7 +166,7 @@ fn attachment_prefers_nodes_of_high_degree() {
         let other = erdos_renyi(60, 2.0 * 58.0 / (30.0 * 59.0), rng).unwrap();
         of_uniform += (0..60).map(|a| other.degree(a)).max().unwrap();
     }
-    // Graphs with the same number of uniformly random edges have much smaller largest degrees.
+    // The largest degree must be much larger than in graphs with the same number of uniformly random edges.
     assert!(largest_degree as f64 > 1.5 * of_uniform as f64, "{largest_degree} {of_uniform}");
     for (n, attached) in [(3, 0), (3, 3), (0, 0)] {
         assert!(barabasi_albert(n, attached, rng).is_err());
@@ -188,8 +188,8 @@ fn rb_graphs_are_cliques_with_the_requested_edges_between_them() {
         assert_eq!(graph.n_nodes(), n * k);
         let within = graph.edges().filter(|&(a, b)| a as usize / k == b as usize / k).count();
         assert_eq!(within, n * k * (k - 1) / 2);
-        // By definition there are r n ln n - 1 constraints, and r n ln n = a n ln n / -ln(1 - p) = n ln k /
-        // -ln(1 - p).
+        // Model RB draws r n ln n - 1 constraints between n cliques, with r = a / -ln(1 - p) and a clique
+        // size of k = n^a. Therefore r n ln n is n ln k / -ln(1 - p).
         let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).floor() as usize;
         let most = constraints * (p * (k * k) as f64).floor() as usize;
         let between = graph.n_edges() - within;

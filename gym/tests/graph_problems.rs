@@ -101,8 +101,8 @@ fn all_solutions_and_no_others_are_built() {
     assert!(solutions > 2_000, "{solutions}");
 }
 
-/// Checks that the states of the clique problem have the same marks as the states of the independent-set
-/// problem on the complement.
+/// Checks that the states of the clique problem mark nodes (as chosen, excluded or undecided) in the same
+/// ways as the states of the independent-set problem on the complement.
 #[test]
 fn cliques_are_independent_sets_of_the_complement() {
     let (graphs, complements) = (graphs(), graphs().complements().unwrap());
@@ -147,7 +147,7 @@ fn partial_rewards_are_those_of_partial_solutions() {
 }
 
 /// Checks that `Problem::check` refuses exactly the sets that aren't solutions by the brute-force list, and
-/// that it ignores marks.
+/// that it ignores the marks of a state's nodes.
 #[test]
 fn the_checker_refuses_what_is_no_solution() {
     let graphs = graphs();
@@ -221,7 +221,8 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
     let graph = erdos_renyi(5, 1.0, &mut rng).unwrap();
     assert!(improve(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
     let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap().into_env();
-    // A dominating set must contain the isolated node, so the initial state already marks this node.
+    // The graph is a single node. Every dominating set contains this node, so the initial state already marks
+    // it as chosen. `greedy` must refuse a graph with marked nodes.
     assert!(
         greedy(Problem::DominatingSet, &env.initial_graphs()[0])
             .unwrap_err()

@@ -17,7 +17,7 @@ use gfn_solver::{Origin, SearchSource, SolutionSearch, Solver, improve};
 use tch::{Device, Kind};
 
 /// Returns `true` if no node can be added to a solution. For a dominating set, returns `true` if no node can
-/// be removed.
+/// be removed. A cut has no such condition, so the result is always `true`.
 fn is_maximal_or_minimal(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     let solves = |nodes: Vec<u32>| problem.check(graph, &nodes).is_ok();
     match problem {
@@ -31,7 +31,7 @@ fn is_maximal_or_minimal(problem: Problem, graph: &GraphState, nodes: &[u32]) ->
     }
 }
 
-/// Builds an environment whose input graph differs from that of the other tests.
+/// Builds an environment whose input graph, a single node, isn't the graph that the test solves.
 fn on_another_graph(problem: Problem) -> GraphProblem {
     GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap()
 }
@@ -97,7 +97,7 @@ fn search_finds_optima_of_harder_graphs() {
         assert_eq!(Some(search.size()), maximum_clique(&graph, u64::MAX).map(|nodes| nodes.len()));
     }
     // The optima of a grid of 30 x 30 nodes are known. An independent set has half of the nodes, a cut has
-    // all edges, and a dominating set has (m + 2)(n + 2) / 5 - 4 nodes, rounded down (Goncalves et al. 2011).
+    // all edges, and a dominating set has 32 * 32 / 5 - 4 nodes, rounded down (Goncalves et al. 2011).
     let side = 30u32;
     let mut grid = GraphState::undirected(900);
     for (a, b) in (0..900).flat_map(|a| [(a, a + 1), (a, a + side)]) {
@@ -149,7 +149,8 @@ fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize)
         .with_source(0.5, SearchSource::new(problem, rounds)?)
 }
 
-/// Returns the exact total variation between the policy and the target, averaged over the two instances.
+/// Returns the exact total variation between the policy and the target, averaged over the two input graphs of
+/// the environment.
 fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     let reward = SizeReward::new(problem, 0.7).unwrap();
     let of = |instance| {

@@ -37,8 +37,8 @@ fn agrees_with_enumeration(reward: &GridReward) -> bool {
     log_z.is_some() && n_modes.is_some()
 }
 
-/// Compares the number of points of each rule that meet the conditions of a set of tiers with an enumeration.
-/// All sets of tiers are tested.
+/// Compares counts of points with an enumeration. For each set of the reward's tiers, the points that meet
+/// the conditions of all these tiers are counted, separately for each rule that may apply to a point.
 fn counts_agree(reward: &GridReward) {
     let tiers = reward.tiered().unwrap();
     for set in 0..1u32 << tiers.weights.len() {
@@ -137,7 +137,7 @@ proptest! {
                 counts_agree(&reward);
             }
             // With several rules, `build` may refuse settings if the allowed digits have fewer combinations
-            // than there are rules, or if no point of a rule passes the first tier.
+            // than there are rules, or if a rule applies to no point that passes the first tier.
             Err(error) => prop_assert!(error.to_string().starts_with("the \
                 rules") && multiscale.coefficients.len() > 1),
         }
@@ -211,8 +211,8 @@ fn presets_have_the_modes_that_they_promise() {
         assert_eq!(modes(xor, 10, 16, preset), (n_rules, 1 << 20));
         assert_eq!(modes(xor, 10, 16, matched), (n_rules, 1 << 18));
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 6, 64, preset), (n_rules, 1 << 16));
-        // The coordinates have one digit, and the filter allows three values of it, so 3^24 points pass the
-        // filter. A third of these points has a sum of digits that is a multiple of 3, as modes must have.
+        // At height 4 a coordinate is one digit, and modes may have three of its values, so 3^24 points
+        // remain. A third of them has a sum of digits that is a multiple of 3, as modes must have.
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 24, 4, matched), (n_rules, 3u64.pow(23)));
     }
     let coprime = RewardKind::MultiplicativeCoprime;
@@ -240,8 +240,8 @@ fn the_largest_grids_are_counted() {
                 );
                 continue;
             };
-            // These bounds on log Z hold because every point has at least the base reward, and no point has a
-            // reward above the threshold of modes plus 200.
+            // Every point has at least the base reward. No point has a reward above `mode_threshold` (the
+            // smallest reward of a mode) plus 200. This gives a lower and an upper bound on log Z.
             let low = (reward.base() * n).ln();
             let high = ((reward.mode_threshold() + 200.0) * n).ln();
             assert!(
@@ -286,8 +286,8 @@ fn first_rules_are_shared() {
     assert_eq!(targets(Preset::K1)[..], targets(Preset::K16)[..1]);
 }
 
-/// Checks that a corruption with a rate of 0 changes nothing. With a rate of 0.1, about a tenth of the points
-/// of each tier must be replaced by other points, and the number of modes must stay about the same.
+/// Checks that the corruption of a reward with a rate of 0 changes nothing. With 0.1, about a tenth of the
+/// points that pass each tier must be replaced by other points, with about the same number of modes.
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
@@ -363,8 +363,8 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
     let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
-    // A point has 6 bits, and the tiers are three equations for them. This leaves 3 free bits, which can
-    // select 8 rules, but not 16.
+    // A point has 6 bits, and three equations (the tiers) leave 3 of them free. The free bits choose a
+    // point's rule, so there can be 8 rules, but not 16.
     assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
         assert_eq!(message(refused.unwrap_err()), "the parity rules");

@@ -24,7 +24,8 @@ use gfn_gym::set_addition::{SetAddition, WeightReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::Tensor;
 
-/// The quantities that an environment and its reward define, on which some objectives depend.
+/// The properties of an environment and its reward that some objectives require: a trajectory can end in
+/// every state, and unfinished states have partial rewards.
 #[derive(Clone, Copy)]
 struct DefinedQuantities {
     every_state_terminates: bool,

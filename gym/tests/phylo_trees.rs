@@ -120,8 +120,8 @@ fn rows_that_are_no_forest_are_refused() {
     let rules = PhyloTree::new(3).unwrap();
     let env = rules.env();
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
-    // A row lists the number of each node's parent. These rows aren't forests: they have cycles, parents that
-    // don't exist, a parent with a single child, or an inner node with the wrong number.
+    // A row lists the name (a number) of each node's parent. These rows aren't forests: they have cycles,
+    // parents that don't exist, a parent with a single child, or an inner node with the wrong name.
     for row in
         [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]]
     {

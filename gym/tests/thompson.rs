@@ -30,8 +30,8 @@ fn thompson_heads_resume_bit_for_bit() {
     assert_ne!(one, steps(&mut with_thompson(trainer(1, 4, 100), 0.5).unwrap(), 3), "other trajectories");
 }
 
-/// Checks that a head whose share of the batch is empty learns from the whole batch, like a head with a share
-/// of 1.
+/// Checks that a head of the policy learns from the whole batch if its share of the batch is empty, like a
+/// head with a share of 1.
 #[test]
 fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {

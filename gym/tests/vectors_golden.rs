@@ -1,7 +1,8 @@
 //! Tests that compare bit sequences, Ising models, sets and binary trees with the golden file.
 //!
 //! The numbers of actions in the golden file are torchgfn's. In some environments torchgfn forces an exit
-//! action at the end, which this library doesn't have, so its number of actions is larger by one.
+//! action at the end, which this library doesn't have. In these environments torchgfn's number of actions is
+//! larger by one.
 
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, VectorStates};

@@ -19,18 +19,19 @@ pub struct LogZBounds {
     /// trajectory is R(x) P_B / P_F.
     pub at_least: f64,
     /// An upper bound on log Z, which is false with a probability of at most 1 % for any policy. The bound
-    /// follows from `E[1 / w] <= 1 / Z` for backward trajectories from objects drawn independently from the
-    /// target. n such objects may all be outside of a part of the target whose probability is about 5 / n, so
-    /// the bound is raised by about 5 / n. The bound is never below `at_least`. `None` if there are no
-    /// objects from the target, because the policy's own samples give no upper bound.
+    /// follows from `E[1 / w] <= 1 / Z`, with w = R(x) P_B / P_F, for backward trajectories from objects
+    /// drawn independently from the target. n such objects may all be outside of a part of the target whose
+    /// probability is about 5 / n, so the bound is raised by about 5 / n. The bound is never below
+    /// `at_least`. `None` if there are no objects from the target, because the policy's own samples give no
+    /// upper bound.
     pub at_most: Option<f64>,
-    /// An estimate of log Z, not a bound: the mean of log w over the policy's trajectories (ELBO), with a
-    /// normal interval. The true mean is at most log Z.
+    /// An estimate of log Z, not a bound: the mean of log w, with w = R(x) P_B / P_F, over the policy's
+    /// trajectories (ELBO), with a normal interval. The true mean is at most log Z.
     pub elbo: Interval,
-    /// An estimate of log Z, not a bound: the log of the mean of w over the policy's trajectories (importance
-    /// sampling). The interval holds only if the policy can sample all trajectories that contribute much to
-    /// Z. The policy's own trajectories can't show whether it can do so. `None` if one of the certificate's
-    /// [`Limit`]s makes the estimate unreliable.
+    /// An estimate of log Z, not a bound: the log of the mean importance weight w = R(x) P_B / P_F over the
+    /// policy's trajectories (importance sampling). The interval holds only if the policy can sample all
+    /// trajectories that contribute much to Z. Whether this condition holds can't be seen from the policy's
+    /// own trajectories. `None` if one of the certificate's [`Limit`]s makes the estimate unreliable.
     pub estimate: Option<Interval>,
 }
 
@@ -42,8 +43,9 @@ pub struct TvBounds {
     /// of these sets.
     pub at_least: f64,
     /// An upper bound on the total variation, which is false with a probability of at most 5 % for any
-    /// policy. The bound is `E[max(0, 1 - w / Z)]` with the upper bound `log_z.at_most` for log Z. The bound
-    /// is 1 if no objects drawn from the target were given.
+    /// policy. The bound is `E[max(0, 1 - w / Z)]` over the policy's trajectories, with w = R(x) P_B / P_F
+    /// and with the upper bound `log_z.at_most` for log Z. The bound is 1 if no objects drawn from the target
+    /// were given.
     pub at_most: f64,
     /// An upper bound on the total variation that holds only if log Z is at most `if_log_z_at_most`. The
     /// policy's own samples can't show that this condition is true. `None` if log Z has no estimate.
@@ -104,7 +106,7 @@ pub enum Limit {
     /// The policy's samples carry only as much information as `effective` equally weighted samples. If this
     /// number is below 400, log Z isn't estimated.
     FewEffectiveSamples {
-        /// The number of equally weighted samples with the same information.
+        /// The number of equally weighted samples that carry as much information as the policy's samples.
         effective: f64,
     },
     /// The estimate of log Z by importance sampling is outside of the bounds on log Z, and therefore left
@@ -115,17 +117,18 @@ pub enum Limit {
     },
     /// P_F builds objects in other orders than P_B removes their parts. Even an exact policy may do so.
     /// Trajectories of P_F then don't show how P_B behaves, and trajectories of P_B don't show how P_F
-    /// behaves. The certificate therefore has no estimate of log Z and no flow consistency, and
-    /// log-probabilities of probes may be far too low.
+    /// behaves. The certificate therefore has no estimate of log Z and no flow consistency, and the estimated
+    /// log-probabilities of objects may be far too low.
     PathsDisagree {
         /// The symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to the same
-        /// object, averaged over the policy's samples. Estimates are left out if it is 2 nats or more.
+        /// object, averaged over the policy's samples. Estimates are left out if this divergence is 2 nats or
+        /// more.
         nats: f64,
     },
     /// The estimated log-probabilities of some probes (objects of [`Certificate::probes`]) have a
     /// [`bias`](LogProb::bias) above 0.1. These probes are left out of flow consistency.
     UncertainProbes {
-        /// The number of probes that are left out.
+        /// The number of probes (objects of [`Certificate::probes`]) that are left out of flow consistency.
         objects: usize,
     },
 }
@@ -147,13 +150,13 @@ pub struct Certificate {
     pub log_z: LogZBounds,
     /// Bounds on the total variation between the policy and the target.
     pub tv: TvBounds,
-    /// An estimate of flow consistency on subsets of the probes. `None` if the trajectories of P_F and of P_B
-    /// differ too much, or if the log-probabilities of most probes are uncertain.
+    /// An estimate of flow consistency on subsets of the objects in `probes`. `None` if the trajectories of
+    /// P_F and of P_B differ too much, or if the log-probabilities of most of these objects are uncertain.
     pub consistency: Option<FlowConsistency>,
     /// Reasons not to trust the policy. If the list is empty, nothing was found against the policy. This
     /// doesn't prove that the policy is right.
     pub findings: Vec<Finding>,
-    /// Reasons why estimates are left out, or why probes are left out of flow consistency.
+    /// Reasons why estimates are left out, or why objects in `probes` are left out of flow consistency.
     pub limits: Vec<Limit>,
     /// The objects whose probability under the policy was estimated.
     pub probes: Vec<Probe>,

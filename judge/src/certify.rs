@@ -15,7 +15,7 @@ use crate::{
     log_mean_at_least, subset_distance,
 };
 
-/// The numbers of samples from which a certificate is computed.
+/// The amount of sampling for a certificate: how many trajectories, subsets and objects are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
@@ -54,7 +54,8 @@ const MIN_EFFECTIVE_SAMPLES: f64 = 400.0;
 /// The smallest divergence, in nats, between the trajectories of P_F and of P_B at which estimates are left
 /// out. Trajectories of one of the two policies then don't show how the other policy behaves.
 const MAX_NATS: f64 = 2.0;
-/// The largest bias of a probe's log-probability. A probe with a larger bias is left out of flow consistency.
+/// The largest bias of an object's log-probability with which the object enters flow consistency. Objects
+/// with a larger bias are left out.
 const MAX_BIAS: f64 = 0.1;
 /// The tolerance in comparisons of log Z. The tolerance allows for rounding errors of single precision.
 const TOLERANCE: f64 = 1e-4;
@@ -275,7 +276,8 @@ impl ProbeSet {
         Ok(Self { probes: probes.collect(), estimates, probe_of_row: grouping.group_of })
     }
 
-    /// Returns the number of probes whose log-probability has a bias above `MAX_BIAS`.
+    /// Returns the number of probes (distinct objects) whose estimated log-probability has a bias above
+    /// `MAX_BIAS`.
     fn uncertain(&self) -> usize {
         self.probes.iter().filter(|probe| probe.log_prob.bias > MAX_BIAS).count()
     }
@@ -294,11 +296,12 @@ impl ProbeSet {
         ((0..per_source).map(of_row).sum::<f64>() / per_source as f64).min(f64::MAX)
     }
 
-    /// Estimates flow consistency on subsets of the probes. Each subset has equally many objects of each
-    /// source. An object that occurs twice in a subset counts once, and uncertain probes are left out. The
-    /// error of a probe's estimate affects every subset that contains the probe, so such errors don't average
-    /// out over subsets. Their size is estimated by the jackknife: each time, one group of backward
-    /// trajectories is left out.
+    /// Estimates flow consistency on subsets of the probes, the distinct objects of the certificate. Each
+    /// subset has equally many objects from the policy, from random trajectories and from local search. An
+    /// object that occurs twice in a subset counts once, and probes whose log-probability is uncertain are
+    /// left out. The error of a probe's estimate affects every subset that contains the probe, so such errors
+    /// don't average out over subsets. Their size is estimated by the jackknife: each time, one group of
+    /// backward trajectories is left out.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
         let mut distances = Vec::new();

@@ -19,7 +19,8 @@ pub struct FlowConsistency {
     /// The mean over the subsets. Noise in the probabilities may have increased the mean by `floor`, so the
     /// lower end of the interval is reduced by `floor`.
     pub fcs: Interval,
-    /// The flow consistency that an exact policy would have if its probabilities had the same noise.
+    /// The flow consistency that noise alone would cause: that of an exact policy whose probabilities have
+    /// the same noise as those of the judged policy.
     pub floor: f64,
     /// The number of subsets over which the mean is taken.
     pub subsets: usize,

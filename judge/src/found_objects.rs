@@ -36,7 +36,8 @@ pub(crate) struct FoundObjects {
 #[derive(Default)]
 struct Group {
     objects: usize,
-    /// The total reward of the objects in the set, divided by a scale that is common to all sets.
+    /// The total reward of the objects in the set, divided by the number `exp(log_scale)` that
+    /// [`group`](FoundObjects::group) gets.
     reward: f64,
     /// The number of samples in the second half of the policy's samples that are objects of the set.
     count: usize,

@@ -86,8 +86,8 @@ impl Interval {
     }
 }
 
-/// The number of stakes of the bets by which [`log_mean_at_least`] computes a bound. The initial capital is
-/// divided equally among the stakes 1, 1/2, 1/4 and so on.
+/// The number of bets by which [`log_mean_at_least`] computes a bound. A bet has a stake, the share of its
+/// capital that it risks: 1, 1/2, 1/4 and so on. The initial capital is divided equally among the bets.
 const N_STAKES: i32 = 16;
 /// The lower end of the range in which [`log_mean_at_least`] searches, in nats below the log of the mean of
 /// the draws.
@@ -118,8 +118,8 @@ pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
         let ratios: Vec<f64> = logs.iter().map(|log| (log - log_m).exp()).collect();
         let log_capital = |k: i32| {
             let stake = 0.5f64.powi(k);
-            // One log of a product of four factors is cheaper than four logs. The product can't overflow,
-            // because the factors are small enough.
+            // One log of a product of four factors is cheaper than four logs. Each factor is at most e^100
+            // times the number of draws, so that the product can't overflow.
             let product =
                 |some: &[f64]| some.iter().map(|ratio| 1.0 - stake + stake * ratio).product::<f64>().ln();
             (stake / 2.0).ln() + ratios.chunks(4).map(product).sum::<f64>()

@@ -175,9 +175,9 @@ fn compute_shares(samples: &[usize], objects: usize) -> Vec<f64> {
 /// intervals that hold for any sampler.
 ///
 /// The upper ends follow from McDiarmid's inequality. A distance is convex in the shares, so the mean of the
-/// measured distance is at least the distance of the sampler's own distribution. One sample changes the
-/// measured distance by at most 1 / n (total variation) or ln(2 n) / n (JSD). JSD is also at most ln 2 times
-/// total variation.
+/// measured distance is at least the distance of the sampler's true distribution from the target. One sample
+/// changes the measured distance by at most 1 / n (total variation) or ln(2 n) / n (JSD). JSD is also at most
+/// ln 2 times total variation.
 ///
 /// The lower ends follow from the probability of a set of objects. The difference between its probabilities
 /// under the sampler and the target is at most the total variation. One half of the samples chooses the set,

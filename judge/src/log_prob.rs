@@ -26,12 +26,13 @@ pub struct LogProb {
 }
 
 impl LogProb {
-    /// Computes the estimate for one object from the values of `log P_F / P_B` on its paths.
+    /// Computes the estimate for one object from the values of `log P_F / P_B` on backward trajectories from
+    /// it.
     fn from_log_ratios(log_ratios: &[f64], rng: &mut Rng) -> Self {
         let log_p = log_sum_exp(log_ratios.iter().copied()) - (log_ratios.len() as f64).ln();
         if log_p == f64::NEG_INFINITY {
-            // The policy has probability 0 on all drawn paths. If P_B can draw every path, the probability of
-            // the object is 0.
+            // The policy has probability 0 on all drawn paths, so the estimate of the object's probability is
+            // 0. The paths are no basis for an interval, so both ends of the interval equal the estimate.
             return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
         }
         let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
@@ -73,23 +74,23 @@ pub fn log_probs<E: Env>(
     Ok(log_ratios.iter().map(|ratios| LogProb::from_log_ratios(ratios, rng)).collect())
 }
 
-/// The number of groups into which the paths of each object are divided.
+/// The number of groups into which the backward trajectories from each object (paths) are divided.
 pub(crate) const PARTS: usize = 8;
 
 /// Estimates of log p(x) for several objects. An estimate can be computed from all paths of an object, or
 /// from some of the `PARTS` groups of its paths.
 pub(crate) struct SplitEstimates {
     pub(crate) log_probs: Vec<LogProb>,
-    /// The mean of `log P_F / P_B` over the paths of each object.
+    /// The mean of `log P_F / P_B` over the backward trajectories from each object.
     pub(crate) mean_log_ratios: Vec<f64>,
-    /// A summary of each group of paths, for each object: the log of the sum of `P_F / P_B` over the paths of
-    /// the group, and the number of these paths.
+    /// A summary of each object's groups of paths (backward trajectories). For a group it holds the log of
+    /// the sum of `P_F / P_B` over the group, and the number of its paths.
     parts: Vec<[(f64, usize); PARTS]>,
 }
 
 impl SplitEstimates {
-    /// Divides the paths of each object into `PARTS` groups, and computes all estimates. `log_ratios` holds
-    /// `log P_F / P_B` for each path of each object.
+    /// Divides the paths (backward trajectories) of each object into `PARTS` groups, and computes all
+    /// estimates. `log_ratios` holds `log P_F / P_B` for each path of each object.
     pub(crate) fn new(log_ratios: &[Vec<f64>], rng: &mut Rng) -> Self {
         let part = |ratios: &[f64], k: usize| {
             let own = || ratios.iter().skip(k).step_by(PARTS).copied();
@@ -102,8 +103,8 @@ impl SplitEstimates {
         Self { log_probs, mean_log_ratios, parts }
     }
 
-    /// Returns the estimate of log p(x) of an object from some of the groups of its paths: the groups for
-    /// whose index `keep` returns `true`.
+    /// Returns the estimate of log p(x) of an object from some of the groups of its backward trajectories:
+    /// the groups for whose index `keep` returns `true`.
     pub(crate) fn log_p_from_parts(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
         let kept = || self.parts[object].iter().enumerate().filter(|(k, _)| keep(*k)).map(|(_, part)| part);
         let n: usize = kept().map(|(_, n)| n).sum();

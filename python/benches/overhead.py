@@ -25,7 +25,7 @@ import torch
 warnings.simplefilter("ignore", gfn.TrainingWarning)
 
 ROUNDS = 200
-# The number of windows over which medians are computed. A window has six training steps.
+# The number of windows over which medians are computed. A window has six training steps of each trainer.
 WINDOWS = 250
 # The number of training steps of a run that is compared with `reproduce`.
 STEPS = 1_000
@@ -96,9 +96,9 @@ def of_rules():
 
 
 def trainers():
-    """Builds three trainers of ring-4: with the library's reward, with the same reward in Python, and with
-    the Python reward in a cache. All three trainers draw the same trajectories, so their steps differ only in
-    the time of the reward."""
+    """Builds three trainers of ring-4 (graphs of four nodes): with the library's reward, with the same reward
+    in Python, and with the Python reward in a cache. All three trainers draw the same trajectories, so their
+    steps differ only in the time of the reward."""
     net = gfn.GraphNet(
         layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16)
     )
@@ -123,8 +123,8 @@ def of_training():
 
 
 def rates(reproduce):
-    """Measures the training steps per second of ring-4 in Python and in the Rust program `reproduce`. The two
-    runs alternate."""
+    """Measures the training steps per second of ring-4 (graphs of four nodes) in Python and in the Rust
+    program `reproduce`. The two runs alternate."""
     found = {"native": [], "python": [], "cached": [], "rust": []}
     for _ in range(5):
         for name, trainer in trainers().items():

@@ -21,7 +21,7 @@ box = gfn.Trainer(
     gfn.Box(ndim=2, delta=0.25),
     gfn.BoxReward(),
     gfn.BoxNet((128, 128), components=8),
-    # Gradients are clipped, because densities have no upper bound, so that gradients can be large.
+    # Densities have no upper bound, so gradients can be large. Therefore gradients are clipped.
     adam=gfn.Adam(lr=3e-3, log_z_lr=1e-2, schedule=falling, max_norm=10.0),
     exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0, max(given.steps // 2, 1))),
     **settings,

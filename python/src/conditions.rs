@@ -30,7 +30,8 @@ struct Spec {
 }
 
 /// The distribution of one part of a condition, and the part's encoding for networks. `bins` is the length of
-/// the thermometer encoding. `None` encodes the part as plain numbers, or not at all if it is constant.
+/// the thermometer encoding, in which a larger number has more ones. With `None`, the part is encoded as
+/// plain numbers, or not at all if it is constant.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WithBins<T> {
@@ -71,7 +72,8 @@ impl Spec {
     }
 }
 
-/// A decoded condition: beta, the preferences, and the direction of focus.
+/// A decoded condition: beta (the exponent of R), the weights of the rewards (preferences), and the direction
+/// of focus.
 type Plain = (f64, Vec<f64>, Option<Vec<f64>>);
 
 /// The class that `gfn_rs.Conditioning` wraps: a distribution of conditions, and their encoding as vectors.
@@ -131,8 +133,8 @@ pub(crate) enum Conditions {
     /// A Python function of a number n and a random generator of numpy, which returns conditions, `[n,
     /// width]`. The second field is the width.
     ///
-    /// Each batch gets a new generator, seeded from the trainer's stream, so that a resumed run draws the
-    /// same conditions as an uninterrupted one.
+    /// Each batch gets a new generator, whose seed comes from the trainer's random numbers, so that a
+    /// resumed run draws the same conditions as an uninterrupted run.
     Function(Object, usize),
     /// Conditions that the library itself draws and encodes as vectors. Such conditions have temperatures
     /// (exponents of R), weights of several rewards, and directions in the space of rewards.
@@ -163,8 +165,8 @@ impl Conditions {
         }
     }
 
-    /// Returns the function by which conditions change rewards; `None` if rewards get the conditions as an
-    /// argument.
+    /// Returns the `Conditioning`, by which the library itself applies conditions to rewards; `None` if
+    /// rewards get the conditions as an argument.
     pub(crate) fn conditioning(&self) -> Option<&Conditioning> {
         match self {
             Self::Encoded(conditioning) => Some(conditioning),

@@ -40,8 +40,8 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
             Ok(exception) => *exception,
             Err(_) => PyRuntimeError::new_err(message),
         },
-        // If Python's `OSError` is called with the number of the error, it returns an object of the fitting
-        // subclass, such as `FileNotFoundError`.
+        // If Python's `OSError` is called with the number of the system's error (`errno`), it returns an
+        // object of the fitting subclass, such as `FileNotFoundError`.
         Error::Io { path, source } => match source.raw_os_error() {
             Some(number) => PyOSError::new_err((number, source.to_string(), path)),
             None => PyOSError::new_err(message),

@@ -27,13 +27,15 @@ thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A guard of a call into the library that takes long or calls Python. The thread that creates or drops the
-/// guard must hold the interpreter.
+/// A guard that exists during a call into the library, if the call takes long or calls Python code. The
+/// thread that creates or drops the guard must hold the interpreter.
 pub(crate) struct Inside {
     _clean: Clean,
 }
 
 impl Inside {
+    /// Counts a call into the library until the returned guard is dropped.
+    ///
     /// # Errors
     /// `SystemExit` if the interpreter is about to end. This exception ends a thread without a message.
     pub(crate) fn enter(py: Python<'_>) -> PyResult<Self> {
@@ -90,8 +92,8 @@ pub(crate) fn forked() {
     CALLS.store(OWN_CALLS.get(), SeqCst);
 }
 
-/// Makes a rayon pool whose only thread is this thread. The threads of the parent's pool don't exist in this
-/// process, so waiting for that pool would never end.
+/// Makes a rayon pool whose only thread is this thread. This process was forked, and the threads of its
+/// parent's pool don't exist here, so waiting for that pool would never end.
 fn alone() {
     static TORCH: Once = Once::new();
     TORCH.call_once(|| tch::set_num_threads(1));

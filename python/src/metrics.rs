@@ -38,7 +38,7 @@ pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<
     Ok(py.detach(|| transport::maximum_mean_discrepancy(&a, &b))?)
 }
 
-/// Returns the Pareto front: the indices of the rows that no other row dominates.
+/// Returns the Pareto front: the indices of the rows of `objectives` that no other row dominates.
 #[pyfunction]
 pub(crate) fn pareto_front(objectives: Points<'_>) -> Outcome<Vec<usize>> {
     Ok(pareto::pareto_front(&points(&objectives)?)?)
@@ -58,8 +58,8 @@ pub(crate) fn hypervolume(
     Ok(py.detach(|| pareto::hypervolume(&objectives, &reference))?)
 }
 
-/// Returns the mean distances between the target and samples of a perfect sampler, and the standard
-/// deviations of these distances.
+/// Returns the distances between the target and `n` samples of a perfect sampler, over `rounds` simulations:
+/// the mean and the standard deviation of the total variation, then of the JSD.
 #[pyfunction]
 pub(crate) fn noise_floor(
     py: Python<'_>,

@@ -41,13 +41,14 @@ pub(crate) enum MoleculeCodecs {
 }
 
 impl Reading {
-    /// Builds the conversion for an environment with these settings.
+    /// Builds the conversion between graphs and molecules for an environment with these settings.
     pub(crate) fn new(settings: &EnvSpec, codec: MoleculeCodecs) -> Result<Self> {
         let settings = serde_json::to_value(settings).map_err(|error| Error::external("settings", error))?;
         Ok(Self { codec, settings: Arc::new(settings) })
     }
 
-    /// Reads the settings of an environment from Python, and builds the conversion for this environment.
+    /// Reads the settings of an environment from Python, and builds the conversion between its graphs and
+    /// molecules.
     pub(crate) fn read(settings: &Bound<'_, PyAny>) -> Outcome<Self> {
         let spec: EnvSpec = read("an environment", settings)?;
         match spec.build(None, None, &Failures::default())? {
@@ -60,7 +61,8 @@ impl Reading {
         }
     }
 
-    /// Returns the names of the classes, and of the values of attributes, in graphs of this schema.
+    /// Returns the names of classes and of values of attributes in graphs of this schema, which has the
+    /// number of classes and the largest value of each attribute.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
         match &self.codec {
@@ -127,7 +129,7 @@ impl Reading {
         Ok((molecule.without_stereo(), left_out))
     }
 
-    /// Returns the states that represent a molecule: one state of atoms, or up to `most` trees of fragments.
+    /// Returns the states that represent a molecule: one graph of atoms, or up to `most` trees of fragments.
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         let refuse = |got: String, expected| {
             Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected))

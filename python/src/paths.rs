@@ -163,7 +163,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 #[pymethods]
 impl Paths {
-    /// Returns the offset of the transitions of each trajectory, `[n + 1]`.
+    /// Returns the index of each trajectory's first transition, followed by the number of all transitions,
+    /// `[n + 1]`.
     fn offsets(&self, py: Python<'_>) -> PyResult<Array<i64>> {
         self.read(py, |paths| {
             Ok(each!(paths, paths => whole(paths.trajectories().offsets().iter().copied())))
@@ -189,7 +190,7 @@ impl Paths {
         })
     }
 
-    /// Returns the forward actions in the encoding that `replay` reads.
+    /// Returns the forward actions as a tensor from which `replay` builds the same trajectories.
     fn walked(&self, py: Python<'_>) -> PyResult<PyTensor> {
         self.read(py, |paths| {
             each!(paths, paths => {

@@ -86,8 +86,8 @@ impl Ranking {
     ) -> Outcome<Self> {
         let molecules = self::molecules(molecules)?;
         let ranking = gfn_molecules::Ranking::new(&molecules, &log_scores.as_array().to_vec())?;
-        // A ranking lists each molecule once. The values of its columns are from the first row with this
-        // molecule.
+        // A ranking lists each molecule once, with the values that `columns` has for the molecule's first
+        // occurrence in `molecules`.
         let mut rows = std::collections::BTreeMap::new();
         for (row, molecule) in molecules.iter().enumerate() {
             rows.entry(molecule.key()).or_insert(row);
@@ -124,7 +124,7 @@ impl Ranking {
         self.column(|entry| entry.log_score)
     }
 
-    /// Returns the name and the values of each column.
+    /// Returns the name and the values of each column besides the SMILES and the log-score.
     fn columns(&self) -> Vec<(String, Array<f64>)> {
         let names = self.0.columns().iter().cloned().enumerate();
         names.map(|(k, name)| (name, self.column(|entry| entry.values[k]))).collect()

@@ -57,7 +57,7 @@ pub(crate) struct BuiltReward<S> {
     /// The reward as a function of states and conditions, if conditions are temperatures, preferences and
     /// directions of focus.
     pub(crate) conditioned: Option<ConditionedReward<S>>,
-    /// The density that a diffusion samples, if the reward is a density of the library.
+    /// The target of a diffusion environment, if the reward is one of the library's densities.
     pub(crate) target: Option<Arc<dyn Target>>,
 }
 

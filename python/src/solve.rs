@@ -17,9 +17,9 @@ use crate::watch::Watch;
 /// third entry is the number of samples.
 type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 
-/// Searches for the best solution on a graph. Returns an error unless `graphs` has exactly one graph. Local
-/// search starts from the states that `draw` returns, a function of a number n and a seed that returns n
-/// finished states of the problem.
+/// Searches for the best solution on a graph. Returns an error unless `graphs` has exactly one graph. The
+/// function `draw` gets a number n and a seed, and returns n finished states of the problem. Local search
+/// starts from these states.
 #[pyfunction]
 pub(crate) fn solve(
     py: Python<'_>,

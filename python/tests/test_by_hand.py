@@ -76,7 +76,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
 
 
 def replaced(states, rows, others):
-    """Returns a batch in which the states at `rows` are replaced by the states `others`."""
+    """Returns the batch `states`, with the states at the indices `rows` replaced by the states `others`."""
     if isinstance(states, np.ndarray):
         states = states.copy()
         states[rows] = others
@@ -151,7 +151,7 @@ def test_moves_have_names():
     grown = env.step(env.initial(1), [moves[0].slot[0]]).states
     after = env.moves(grown)
     more = after[after.kind == env.move_types.index(attached)]
-    # `column` is the number of a move's variant. A move that attaches a node has a variant for each class of
+    # `column` is the index of a move's variant. A move that attaches a node has a variant for each class of
     # the node and each of the two classes of its edge: 2 * (class of the node) + (class of the edge).
     assert more.column.tolist() == list(range(6)) and (more.a == 0).all()
     pair = env.step(grown, more[5:]).states

@@ -25,7 +25,8 @@ def test_sound_environments_pass(env, states):
     seen = env.check(walks=200)
     assert seen.visited > 3
     if states is not None:
-        # In these small environments, backward moves from the visited states reach all states.
+        # In these small environments, backward moves from the visited states reach all states, so the check
+        # must count all states.
         assert seen.states == states
 
 

@@ -107,8 +107,8 @@ def test_a_focus_in_hindsight_is_replayed():
     again = learner(of, **{**settings, "sources": [*settings["sources"], gfn.FocusInHindsight(1.0)]}).fit(5)
     assert plain.history["loss"].tolist() != other.history["loss"].tolist() == again.history["loss"].tolist()
     # `FocusInHindsight` replaces the direction of focus by the direction of the replayed object's own
-    # rewards. The object's log R is then never the very low log R of objects outside of the focus, so losses
-    # must be smaller.
+    # rewards. The object is then inside of the cone around this direction. Only outside of the cone log R is
+    # very low, so losses must be smaller than in the run without this source.
     assert other.history["loss"][2:].mean() < plain.history["loss"][2:].mean()
 
 

@@ -153,7 +153,7 @@ def rules_of_an_environment():
 
 def with_module():
     module = Messages()
-    # The trainer is stored in a list, because a torch module would register a plain attribute.
+    # The trainer is stored in a list, which the torch module doesn't inspect.
     module.held = [module_trainer(module).fit(2)]
     return module
 
@@ -193,7 +193,7 @@ def test_a_cycle_is_collected(make):
 @pytest.mark.parametrize("make", CYCLES, ids=lambda make: make.__name__)
 def test_what_is_in_use_is_not(make):
     """Checks, as a negative control, that a trainer that is still in use isn't freed. The trainer would be
-    freed if a reference were reported twice."""
+    freed if a reference were reported to the garbage collector twice."""
     holder = make()
     held = holder.held
     kind = weakref.ref(holder)

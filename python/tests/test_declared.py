@@ -174,7 +174,7 @@ def test_rules_are_asked_once_about_each_graph():
     assert trainer.exact().n_states == 41
     for method, questions in asked.items():
         assert len(set(questions)) == len(questions) > 0, method
-    # `can_exit` must be called only once for each of the 41 graphs, because answers are cached.
+    # `can_exit` must be called only once for each of the environment's 41 graphs, because answers are cached.
     assert len(asked["can_exit"]) == 41
     # The cached answers must be correct, including the answers about moves. A run with the rules `Thin`,
     # which are the same rules without a record of their calls, must have equal losses.
@@ -192,8 +192,8 @@ def test_answers_of_rules_that_failed_are_not_kept():
 
     rules = Once()
     rules.fails = False
-    # When the trainer is built, it checks a few of the 1,858 graphs. The rules' answers for these few graphs
-    # are cached. So `exact` must call the rules for all other graphs.
+    # When the trainer is built, it checks a few of the environment's 1,858 graphs. The rules' answers for
+    # these few graphs are cached. So `exact` must call the rules for all other graphs.
     env = gfn.GraphEnv([gfn.AddEdge()], 6, start=6, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance())
     rules.fails = True
@@ -243,8 +243,8 @@ def test_moves_have_the_columns_that_their_docs_tell():
     )
     gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
     columns = {name: sorted(column for of, column in seen if of == name) for name, _ in seen}
-    # `columns` lists the variants of each type of move by number. The first node has 2 classes. An attached
-    # node has 2 classes times the 3 classes of its edge. The two attributes have 2 and 3 values.
+    # `columns` has the indices of the variants of each type of move. The first node has 2 classes. An
+    # attached node has 2 classes times the 3 classes of its edge. The two attributes have 2 and 3 values.
     assert columns == {
         "add_first_node": [0, 1],
         "add_attached_node": list(range(6)),
@@ -260,9 +260,10 @@ def test_moves_have_the_columns_that_their_docs_tell():
 
 
 class Only(gfn.GraphRules):
-    """Rules that allow one variant of each type of move. `moves.column` is the number of the variant. The
-    first node must have class 0 (column 0). An attached node must have class 1, and its edge class 2 (column
-    1 * 3 + 2). Only the second attribute may be set, to 3 (column 2 + 3 - 1)."""
+    """Rules that allow one variant of each type of move. `moves.column` is the index of the variant. The
+    first node must have class 0 (column 0). An attached node must have class 1, and its edge class 2 of the 3
+    edge classes (column 1 * 3 + 2). Only the second attribute may be set, to 3. Its columns come after the 2
+    columns of the first attribute, so this is column 2 + 3 - 1."""
 
     def restrict(self, graphs, moves):
         wanted = {"add_first_node": 0, "add_attached_node": 5, "set_node_attr": 4}
@@ -417,7 +418,8 @@ def test_trainers_of_one_environment_raise_their_own():
         rules.broken = False
         return count_edges(graphs)
 
-    # The exception in the inner trainer must not affect the outer trainer, so training continues.
+    # The rules raise an exception in a call of `inner`. It must not affect the outer trainer, which has the
+    # same rules, so training continues.
     assert gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=4).fit(2).steps_done == 2
 
 

@@ -70,7 +70,7 @@ def test_what_was_never_there_is_not_put_back():
     assert env.check() == (4, 4) and exact(env).n_states == 4
     both = graphs_of(nx.path_graph(4), nx.cycle_graph(4)) + graphs_of(nx.star_graph(3))
     env = gfn.GraphEnv([gfn.RemoveEdge()], 4, start=both, labelled=True)
-    # Both instances reach the graph without edges, which is an error.
+    # All three instances reach the graph without edges, which is an error.
     refused(
         lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1),
         ValueError,
@@ -327,8 +327,8 @@ def test_molecules_under_rules_are_looked_at_and_learned():
 def test_fragments_under_rules(tmp_path):
     class OneRing(gfn.GraphRules):
         def restrict(self, graphs, moves):
-            # Moves are allowed only from graphs without a ring. The second condition is always False. It only
-            # checks that `moves.column` can be used, which is never negative.
+            # Moves are allowed only from graphs without a ring. The second condition is always False, because
+            # no column is negative. It only tests that rules can read `moves.column`.
             rings = np.array([smiles.count("c1") for smiles in graphs.smiles])
             return (rings[moves.graph] == 0) | (moves.column < 0)
 

@@ -144,7 +144,7 @@ def test_estimates_under_conditions():
 
 def test_an_upper_bound_has_the_error_of_its_mean():
     """Computes the upper bound from its definition: each object has a single path, so its log w is log R -
-    log p. The mean and the standard error must be equal."""
+    log p. The mean and the standard error that the library returns must equal those of these numbers."""
     it = gfn.Trainer(
         gfn.HyperGrid(1, 4), lambda points: 1.5 * points[:, 0], gfn.Mlp((8,)), batch=8, double=True
     ).fit(3)
@@ -281,7 +281,7 @@ REFUSED = "terminal state|no legal backward action|not legal|is not possible|lie
 @pytest.mark.parametrize(
     "env, policy, good, bad",
     [
-        # The following cases are states that aren't finished, and states that can't be reached.
+        # In the following cases, the states in the last list (`bad`) aren't finished or can't be reached.
         (gfn.SetAddition(4, 2, fixed_length=True), gfn.Mlp((8,)), [1, 1, 0, 0], [[1, 0, 0, 0], [1, 1, 1, 0]]),
         (gfn.TokenSequence(3, 3), gfn.SequenceNet(width=8), [1, 2, 3], [[1, 2, 0], [1, 0, 2]]),
         (gfn.BitSequence(1, 4), gfn.SequenceNet(width=8), [1, 1, 2, 1], [[1, 1, 2, 0], [0, 1, 1, 1]]),

@@ -200,7 +200,7 @@ def test_what_takes_too_long_is_interrupted(processes):
     assert time.monotonic() - began < 20
     with pytest.raises(RuntimeError, match="TimeoutError: the reward took longer than 0.2 s"):
         gfn.ParallelReward(hangs_at_three, processes, timeout=0.2)(POINTS)
-    # After the interruption, the same workers must still compute rewards.
+    # After slow calls were interrupted, the same workers must still compute rewards.
     assert gfn.ParallelReward(reward, processes, timeout=0.2)(POINTS).tolist() == reward(POINTS).tolist()
 
 
@@ -332,8 +332,8 @@ def test_what_is_refused(threads, make, kind, words):
 def test_a_function_that_no_process_can_have_says_so(processes):
     with pytest.raises(RuntimeError, match=r"object \d+ of 16 failed with .*(pickle|local)"):
         gfn.ParallelReward(lambda points: reward(points), processes)(POINTS)
-    # All objects fail here, because the function can't be pickled. With a log R for failures, the reward
-    # would be constant, so an error is expected.
+    # The call fails for all objects, because the function can't be pickled. If all of them got the log R of
+    # `on_failure`, the reward would be constant, so an error is expected instead.
     with pytest.raises(RuntimeError, match="(pickle|local)"):
         gfn.ParallelReward(lambda points: reward(points), processes, on_failure=-1.0)(POINTS)
 
@@ -540,7 +540,8 @@ def test_an_actor_that_fails_can_be_mended(threads):
 
 
 def test_no_object_is_used_more_often_than_it_may_be_and_none_is_drawn_in_vain(threads):
-    # In this run, the workers are slower than the trainer.
+    # In this run, the workers are slower than the trainer, so objects are reused, each at most twice on
+    # average (`max_reuse`).
     actors = gfn.Actors(make_slow, threads, tasks=2, max_reuse=2.0)
     it = make(0, sources=[gfn.FreshSource(actors), gfn.Replay(2000, share=0.9, after=2)]).fit(20)
     assert it.steps_done == 20 and actors.used >= 20 * 16 / 2

@@ -34,8 +34,8 @@ def test_what_is_wanted_is_told():
 
     def given(wanted, rng):
         seen.append(wanted)
-        # After the third request, the function returns no objects. The replay buffer has enough objects to
-        # fill the batches.
+        # After the third request, the function returns no objects. Batches are then filled from the replay
+        # buffer, which has enough objects.
         return at_random(wanted, rng) if len(seen) < 4 else None
 
     it = learner(sources=[gfn.FreshSource(given), gfn.Replay(1000, share=0.25, after=2)]).fit(5)
@@ -147,8 +147,8 @@ def test_a_copy_of_the_parameters_is_at_hand():
 
 
 def test_a_rule_of_one_s_own_draws_what_it_says():
-    """Sets a function for `Replay.draw` that gives all weight to the corner of the grid. Only the corner may
-    be replayed."""
+    """Sets a function for `Replay.draw` that gives all weight to one corner of the grid, the only point with
+    log R = 1. Only this corner may be replayed."""
     seen = []
 
     def corner(log_reward, loss):
@@ -166,7 +166,7 @@ def test_a_rule_of_one_s_own_draws_what_it_says():
         loss for loss in losses if loss is not None
     ) >= 0
     assert {log_reward for log_reward, _ in seen} == {0.0, 1.0}
-    # As a negative control, uniform draws must replay other objects, too.
+    # As a negative control, uniform draws must also replay objects other than the corner.
     others = []
     found = gfn.Search(lambda points, rng: others.append(points) or points, every=1, objects=50)
     learner(

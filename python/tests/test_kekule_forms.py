@@ -8,8 +8,9 @@ import gfn_rs as gfn
 import numpy as np
 import pytest
 
-# The environment has rings of six atoms with alternating bonds. Each atom of a ring is of one of two
-# elements, which gives 13 molecules. These molecules have 16 states.
+# The environment has rings of six atoms with alternating bonds, among other molecules. Each atom of a ring is
+# of one of two elements, which gives 13 such rings. Three of them have two Kekule forms that aren't
+# isomorphic, so the rings have 16 states.
 SIX = gfn.Molecules(6, elements=["N", "P"], charges=False, max_rings=1, max_bond_order=2, max_ring_size=6)
 TWO_FORMS, ONE_FORM = ["Cc1ccccc1C", "Cc1ccccc1O"], ["CCc1ccccc1", "CCO"]
 
@@ -63,8 +64,8 @@ def test_distances_between_molecules_take_their_states_together(exact):
     ],
 )
 def test_functions_are_rewards_like_the_library_s(exact, reward):
-    # `exact` has the reward of a Python function that is neither cached nor a reward of the library. All
-    # rewards must be divided among a molecule's states exactly once, so the targets must be equal.
+    # `exact` was computed with an uncached Python function as the reward. A cached reward and a reward of the
+    # library must be divided among a molecule's states exactly once, too, so the targets must be equal.
     other = of(SIX, reward).exact()
     assert other.log_rewards == pytest.approx(exact.log_rewards) and other.target == pytest.approx(
         exact.target
@@ -82,7 +83,7 @@ def test_log_probabilities_are_of_the_molecule(exact):
     several = np.flatnonzero(np.bincount(exact.groups, minlength=exact.n_states) > 1)
     tested = of(SIX, zeros).evaluate_on(exact.states[several], paths=300)
     assert np.allclose(tested.log_probs, np.log(probs[several]), atol=0.25)
-    # If an object is given in another Kekule form, the estimate must be the estimate of the same molecule.
+    # If a molecule is given in another Kekule form, the estimate must be the same.
     other = np.array([np.flatnonzero(exact.groups == first)[-1] for first in several])
     assert (other != several).all()
     assert np.allclose(

@@ -87,7 +87,7 @@ def network():
 )
 def test_steps_leave_nothing_behind(trainer, steps):
     # `fit` stores seven numbers per step in its history, which would count as growth. So the steps are made
-    # by the session, which has no history.
+    # by the extension's trainer (`_session`), which has no history.
     session = trainer()._session
     assert grown(lambda: session.advance(10), steps // 10, 30) < LIMIT
 
@@ -253,8 +253,8 @@ def test_what_is_asked_for_is_given_back(make, use, times):
 def test_a_leak_is_seen():
     """Runs a negative control: each call keeps 3 kB in free parts of the heap. The growth must be
     detected."""
-    # Every second piece is freed. The process keeps the memory of the freed pieces, because the pieces
-    # between them are on the same pages.
+    # Every second array is freed. The process keeps the memory of the freed arrays, because the arrays
+    # between them are on the same pages of memory.
     holes = [bytearray(b"x" * 3_000) for _ in range(30_000)]
     del holes[::2]
     kept = []

@@ -51,7 +51,7 @@ USES = {
 def test_a_parameter_without_memory_is_named(use, tmp_path):
     it = graphs()
     it.save(tmp_path / "whole")
-    # As a negative control, the parameter must be usable before its memory is removed.
+    # As a control, the parameter must be usable before its memory is removed.
     USES[use](it, tmp_path)
     name, tensor = list(it.named_parameters())[-1]
     before = tensor.detach().clone()

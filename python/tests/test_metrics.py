@@ -42,8 +42,8 @@ def test_the_noise_floor_is_that_of_samples_of_the_target():
 def test_fronts_and_what_they_dominate():
     objectives = [[1, 3], [2, 2], [1, 2], [3, 0], [2, 2]]
     assert gfn.pareto_front(objectives).tolist() == [0, 1, 3]
-    # The first point dominates an area of 3 times 1. The second point adds an area of 2 times 1, and the last
-    # point adds nothing, because it is on the edge of the area.
+    # The point [1, 3] dominates an area of 1 times 3 above [0, 0]. The point [2, 2] adds an area of 1 times
+    # 2, and [3, 0] adds nothing, because its area has the height 0.
     assert (
         gfn.hypervolume(objectives, [0, 0]) == 3.0 + 2.0
         and gfn.hypervolume(objectives, [0, -1]) == 3.0 + 2.0 + 3.0

@@ -7,7 +7,7 @@ import torch
 
 
 class Messages(torch.nn.Module):
-    """A graph module with two rounds of messages between nodes of two colours, written in plain torch."""
+    """A graph module for nodes of two classes: two rounds of message passing, written in plain torch."""
 
     def __init__(self, width=64, classes=2):
         super().__init__()

@@ -34,8 +34,8 @@ def test_properties_are_those_of_rdkit():
     assert list(found) == list(theirs)
     for name, function in theirs.items():
         assert np.allclose(found[name], [function(row) for row in rows], atol=1e-3), name
-    # Properties are sums over atoms. The order of the atoms in RDKit's molecules differs from their order
-    # here, so the properties are equal only up to rounding.
+    # Properties are sums over atoms. RDKit sums in another order of the atoms, so the properties are equal
+    # only up to rounding.
     assert all(np.allclose(found[name], values, atol=1e-9) for name, values in score.properties(rows).items())
 
 

@@ -233,7 +233,7 @@ def test_fragments_of_data_are_a_library(tmp_path):
     assert gfn.Fragments.from_data(smiles, 3, n=2) == gfn.Fragments(3, ["C 0", "c1ccccc1 0,1,2,3,4,5"]) != env
     (tmp_path / "library").write_text("\n".join(env.library))
     assert gfn.Fragments(3, tmp_path / "library") == env == pickle.loads(pickle.dumps(env))
-    # The settings in a checkpoint must contain the unchanged text of the file.
+    # The settings in a checkpoint must contain the unchanged text of the file of fragments.
     (tmp_path / "ended").write_text("# pieces\nC 0\n")
     assert gfn.Fragments(3, tmp_path / "ended")._values()["library"] == "# pieces\nC 0\n"
     make = lambda: gfn.Trainer(env, gfn.MoleculeReward("constant"), gfn.GraphNet(embedding=8), batch=8)
@@ -266,8 +266,9 @@ def test_a_molecule_is_all_its_trees():
     env = gfn.Fragments(3, PIECES)
     smiles = ["CCCN", "Cc1ccccc1", "CCN"]
     graphs, molecule = env.trees(smiles)
-    # Propylamine isn't a tree of C, C, C and N here, because these are four fragments. Propylamine has two
-    # trees: N with CC and C, in either order.
+    # A tree has at most three fragments here, so propylamine can't be a tree of C, C, C and N. Propylamine
+    # has two trees of N, C and CC: the fragment CC is joined to N, or it is the end of the chain and C is
+    # joined to N.
     assert molecule.tolist() == [0, 0, 1, 2, 2] and len(set(env.keys(graphs))) == 5
     assert [canonical(text) for text in graphs.smiles] == [canonical(smiles[row]) for row in molecule]
     assert env.trees(smiles, most=1).molecule.tolist() == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Tests of built networks, of trajectories that are sampled from them, and of custom training loops."""
+"""Tests of networks built from settings, of trajectories sampled from them, and of custom training loops."""
 
 import copy
 import pickle
@@ -806,7 +806,7 @@ def test_what_makes_no_sense_is_refused(call, kind, says):
         and "`with_" not in text
         and "internal error" not in text
     ), text
-    # The calls above raised errors. The sampler and the network must still work.
+    # After the error, the sampler and the network must still work.
     assert len(sampler.sample(2)) == 2 and len(network(env.initial(1)).log_pf) == 3
 
 
@@ -926,7 +926,7 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
 )
 def test_a_checkpoint_can_not_have_anything_called(name):
     """Calls `_restore_settings` with malicious class names, which it must not use. The test calls the
-    function directly, because a checkpoint has a checksum."""
+    function directly, because a changed checkpoint would be refused by its checksum."""
     with pytest.raises(ValueError, match="expected a class of this version"):
         loading._restore_settings({"class": name, "values": {}})
     assert (

@@ -69,8 +69,8 @@ def test_a_prior_is_the_policy_as_it_was():
     target = posterior.exact().target
     first.fit(50)
     assert (posterior.exact().target == target).all()
-    # A prior that is made from the trainer's current policy must give another target, because this policy was
-    # trained further.
+    # The policy has been trained further since `target` was computed, so a new prior that is made from this
+    # policy must give another target.
     assert (learner(slope, gfn.RelativeTrajectoryBalance(first), batch=8).exact().target != target).any()
 
 
@@ -156,7 +156,8 @@ def test_likelihood_learns_the_distribution_of_given_objects(path):
     np.add.at(shares, points @ [4, 1], 1 / len(points))
     learned = exact.probs[np.argsort(exact.states @ [4, 1])]
     assert np.abs(learned - shares).sum() / 2 < 0.06
-    # The reward is equal for all points. The policy must not learn this uniform distribution.
+    # The reward is equal for all points. The policy must learn the distribution of the data, which is far
+    # from this uniform target.
     assert exact.tv > 0.15
 
 
@@ -179,8 +180,8 @@ def test_intrinsic_rewards_fade(augmented, novelty):
 
 
 def test_intrinsic_rewards_change_the_target_while_they_are_there():
-    """Adds an intrinsic reward r(x) of finished objects, which is 10 at a corner. The target must be R(x) +
-    r(x) as long as the factor on r isn't 0."""
+    """Adds an intrinsic reward r(x) to the reward of finished objects, 10 at one corner of the grid and 0
+    elsewhere. The target must be proportional to R(x) + r(x), because r is added with a factor of 1."""
     corner = lambda points: 10.0 * (points == 3).all(axis=1)
     it = learner(zero, gfn.AugmentedTrajectoryBalance(0.0, 1.0, corner))
     exact = it.fit(500).exact()

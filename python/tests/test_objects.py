@@ -46,7 +46,8 @@ def test_a_prior_that_cannot_be_copied_is_refused():
     called.named_parameters, called.named_buffers = inner.named_parameters, inner.named_buffers
     with pytest.raises(ValueError, match="copy.deepcopy doesn't copy"):
         module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(module_trainer(called)))
-    # As a control, the prior's network is a module. A module is copied, so the original must not change.
+    # As a control, the prior's network is a module. A module is copied, so training must not change the
+    # original.
     prior = module_trainer(inner)
     before = [tensor.detach().clone() for tensor in inner.parameters()]
     module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(prior)).fit(3)

@@ -166,7 +166,7 @@ def of_batch(answer):
 
 
 SHAPES = {"initial": "[2]", "masks": "3]", "step": "2]", "backward_masks": "2]", "backward_step": "2]"}
-# Results of methods of rules that have a wrong type, dtype or shape.
+# Invalid results of methods of rules: the type, the dtype or the shape is wrong.
 UNLIKE = [
     None,
     3,
@@ -300,8 +300,8 @@ def round_back(self, states, moves):
         # from the initial state, the second rules allow all backward moves from all states.
         (dict(backward_masks=lambda self, states: (states > 0) | at(states, 0, 0)[:, None]), "backward"),
         (dict(backward_masks=lambda self, states: np.ones((len(states), 2), dtype=bool)), "gave -1"),
-        # The mistake in the next three rules: a backward move doesn't undo its move. In the third rules,
-        # moves don't change the state.
+        # The mistake in the next three rules: a backward move doesn't undo the forward move. In the third of
+        # these rules, forward moves don't change the state.
         (
             dict(backward_step=lambda self, states, moves: Grid.backward_step(self, states, 1 - moves)),
             "gave -1|restores|undo",

@@ -210,8 +210,8 @@ def test_a_module_with_the_weights_of_a_perceptron_says_what_it_says():
 
 @ALL
 def test_gradients_reach_the_module(kind):
-    """Checks the gradient in one weight of the module's first and last parameter: it must equal the
-    difference quotient of the loss. The batch is drawn by uniform actions."""
+    """Checks the gradient of one number in the module's first parameter and of one number in its last
+    parameter. Each must equal the difference quotient of the loss. The batch is drawn by uniform actions."""
 
     def loss(which, at=0, change=0.0):
         torch.manual_seed(0)
@@ -755,8 +755,8 @@ class Pools(Nodes):
 
 
 class Kept(torch.nn.Module):
-    """A module that calls another module and records the embeddings of graphs without nodes. Batches in which
-    the library's additional node is the only node are recorded separately from other batches."""
+    """A module that calls another module and records the embeddings of graphs without nodes. To a batch of
+    empty graphs the library adds a graph of one node; such batches are recorded separately."""
 
     def __init__(self, inner):
         super().__init__()
@@ -816,7 +816,7 @@ def test_conditions_of_empty_graphs_are_theirs():
     )
 
 
-# The environments whose classes and attributes have names in `encoding`.
+# Environments of molecules. Their `encoding` has a name for each class and each attribute value of a graph.
 
 ENVS = [
     gfn.Molecules(6),

@@ -65,7 +65,7 @@ def test_a_reward_that_sees_labels_is_refused_at_every_seed(seed):
 
 
 class TwoEdges(gfn.GraphRules):
-    """Rules that forbid all moves after the edge 0-1, and finished objects without two edges."""
+    """Rules that forbid all moves once the graph has the edge 0-1, and the exit unless it has two edges."""
 
     def restrict(self, graphs, moves):
         stuck = np.array(

@@ -141,7 +141,7 @@ def test_a_trainer_is_used_from_one_thread_at_a_time():
         it.sample(1)
     go.set()
     thread.join(10)
-    # Afterwards this thread must be able to use the trainer.
+    # After the other thread has ended, this thread must be able to use the trainer.
     assert it.fit(1).steps_done == 2
 
 
@@ -211,8 +211,8 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
     mean = np.log(126) - 1.91 / 2
 
     def without_counts(points):
-        """Returns the part of the log-density of each row x of `points` that doesn't depend on the observed
-        counts: log N(x; mean, covariance) minus the expected number of observed events."""
+        """Returns the part of the target's log-density that doesn't depend on the observed counts, for each
+        row x of `points`. It is log N(x; mean, covariance) minus the number of events that x predicts."""
         away = points - mean
         prior = -0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
         return (
@@ -298,7 +298,8 @@ class Counted:
 def test_a_cached_reward_is_asked_about_an_object_once_and_trains_the_same():
     plain, counted = trainer(Counted(), seed=3).fit(30), Counted()
     cached = trainer(gfn.CachedReward(counted), seed=3).fit(30)
-    # The reward may get each of the 9 objects once. It may get 16 objects again, to check their cached log R.
+    # The reward may get each of the environment's 9 objects once. It may get 16 objects again, to check their
+    # cached log R.
     assert len(counted.seen) <= 9 and counted.asked <= len(counted.seen) + 16
     assert np.array_equal(plain.history["loss"], cached.history["loss"])
     before = counted.calls

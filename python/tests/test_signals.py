@@ -70,7 +70,7 @@ def test_a_signal_ends_it(what):
 
 
 def test_a_signal_that_is_ignored_changes_nothing():
-    """Runs a negative control, in which the process ignores SIGINT. The calls must take much longer, so that
-    they couldn't have ended by themselves in the other tests."""
+    """Runs a negative control, in which the process ignores SIGINT. The calls must run to their end. They are
+    much shorter than those of the other tests, so that the control takes little time."""
     assert interrupted("grid.sample(2**16)", ignored=True)[0] == "finished"
     assert interrupted("grid.prefill(2**17)", ignored=True)[0] == "finished"

@@ -33,8 +33,8 @@ def assert_is_possible(problem, found):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_petersens_graph_gets_a_valid_solution(problem):
-    """Solves problems on Petersen's graph, whose best solutions are known. Only the validity of a solution is
-    checked. A slow machine may not find the best solution. Nodes have names."""
+    """Solves problems on Petersen's graph, with named and with numbered nodes. Solutions must be valid, and
+    not better than the known best ones. They may be worse: a slow machine may not find the best ones."""
     graph = nx.relabel_nodes(nx.petersen_graph(), {k: f"node {k}" for k in range(10)})
     alone = gfn.solve(None, problem, graph, seconds=0.2)
     assert alone.size == size(problem, graph, alone.nodes)

@@ -68,8 +68,8 @@ def test_a_search_around_fresh_objects_asks_the_reward():
 
 
 def test_a_teacher_draws_its_share_where_the_student_is_wrong():
-    """Sets the policy so that its samples stay at the origin and never reach the opposite corner. The teacher
-    must reach this corner."""
+    """Trains without exploration, on a reward that is high only in a corner far from the origin. With a
+    teacher, the policy must learn the target. Without a teacher, it must be further from the target."""
     far = lambda points: np.where((points >= 6).all(axis=1), 4.0, -4.0)
     settings = dict(
         env=gfn.HyperGrid(2, 8),
@@ -155,7 +155,8 @@ def test_runs_with_companions_go_on_bit_for_bit(changes, tmp_path):
     assert (
         make().resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
     )
-    # A checkpoint can't be resumed without the source or with another source.
+    # A trainer without the settings `changes` can't resume the checkpoint. This isn't tested if `changes` has
+    # a local search or a policy.
     searches = any(isinstance(source, gfn.LocalSearch) for source in changes.get("sources", ()))
     if not searches and "policy" not in changes:
         with pytest.raises((ValueError, RuntimeError)):
@@ -245,8 +246,9 @@ def test_the_conditional_grid_is_learned():
     )
     it.fit(600)
     original = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=4).exact()
-    # The reward is (1 - c) times a flat reward of R0 + R1 + R2 = 2.6, plus c times the reward of
-    # `HyperGridReward`. Near c = 1 the reward outside of modes changes fast with c, so no larger c is tested.
+    # Under the condition c, the reward is (1 - c) * 2.6 plus c times the reward of `HyperGridReward`, whose
+    # largest value is 2.6. Near c = 1 the log-rewards outside of modes change fast with c, so no c above 0.9
+    # is tested.
     for c in (0.0, 0.5, 0.9):
         exact = it.exact(condition=[c])
         assert exact.log_z == pytest.approx(math.log((1 - c) * 2.6 * 16 + c * math.exp(original.log_z)))

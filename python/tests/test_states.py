@@ -23,8 +23,7 @@ def test_arrays_agree_with_each_other():
     assert graphs.edges.dtype == graphs.edge_index.dtype == np.int64
     first = np.repeat(graphs.node_ptr[:-1], graphs.n_edges)
     assert (graphs.edges.T + first == graphs.edge_index).all()
-    # The graphs must have enough edges, classes and attributes, so that the comparison below tests these,
-    # too.
+    # The graphs must have many edges and several classes. Otherwise this test would show little.
     assert graphs.n_edges.sum() > 20 and graphs.node_classes.max() == 2 and graphs.edge_classes.max() == 1
 
 
@@ -81,7 +80,8 @@ def test_parts_are_chosen_by_numbers_and_masks():
     assert 0 < mask.sum() < len(graphs)
     same(graphs[mask], graphs[np.flatnonzero(mask)])
     same(graphs[mask.tolist()], graphs[mask])
-    # All these indices must be errors. As a signed number, 2**64 - 1 would be the valid index -1.
+    # These indices, and a mask that is too short, must be errors. As a signed number, 2**64 - 1 would be the
+    # valid index -1.
     for places in ([0, 40], [-41], np.array([2**40]), mask[:-1], np.array([2**64 - 1], dtype=np.uint64)):
         with pytest.raises(IndexError):
             graphs[places]

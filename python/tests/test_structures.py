@@ -1,5 +1,5 @@
-"""Tests of `BayesianStructure`: comparison of scores with formulas in Python, independence of units and of
-the names of levels, and data that must be refused."""
+"""Tests of `BayesianStructure`: scores must equal formulas in Python, and must not depend on the units of the
+data or on the names of levels. Invalid data must be refused."""
 
 import math
 import os
@@ -462,6 +462,6 @@ def test_the_example_learns_the_posterior_of_five_variables(tmp_path):
     done = subprocess.run(
         command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=True
     )
-    # The total variation is about 0.046. With two layers of 128 units, a lower learning rate and 1,000 steps
-    # it would be 0.41.
+    # The example reaches a total variation of about 0.046, so the bound leaves a margin. With two layers of
+    # 128 units, a lower learning rate and 1,000 steps, the example would reach only 0.41.
     assert float(re.search(r"total variation over 29281 graphs: ([\d.]+)", done.stdout)[1]) <= 0.1

@@ -1,4 +1,4 @@
-"""Tests that the stubs of the extension are equal to its functions and classes."""
+"""Tests that the type stubs of the extension module agree with its functions and classes."""
 
 import subprocess
 import sys

@@ -52,7 +52,7 @@ def test_all_is_as_outside(inside, of):
         assert figures(it) == expected
         made_inside = MADE[of]()
         assert figures(made_inside) == expected
-    # Afterwards the trainer must continue as if the caller's torch state had never been changed.
+    # After torch's state is restored, both trainers must continue as if the state had never been changed.
     plain = MADE[of]().fit(6).history["loss"].tolist()
     assert it.fit(2).history["loss"].tolist() == made_inside.fit(2).history["loss"].tolist() == plain
 
@@ -87,8 +87,9 @@ def test_so_is_what_the_library_calls():
 
 @pytest.mark.parametrize("outside", [contextlib.nullcontext, INSIDE["autocast"]])
 def test_casts_of_a_module_are_of_its_weights_now(outside):
-    """Trains a module with autocast inside of another region of autocast. The outer region caches the cast
-    weights until its end, so without a clean state all steps would use the weights of the first step."""
+    """Trains a module that uses autocast, with and without an outer region of autocast. An outer region
+    caches the cast weights until its end, so all steps would use the first step's weights if the library
+    didn't reset torch's state."""
     torch.manual_seed(0)
     plain = module_trainer(Half(torch.bfloat16, 1.0)).fit(5).history["loss"].tolist()
     torch.manual_seed(0)

@@ -31,7 +31,7 @@ def count_with_rdkit(path: pathlib.Path, text: str) -> tuple[int, int]:
     read as SMILES or as a molfile."""
     if ".sd" in path.name:
         records = [record for record in text.split("$$$$")[:-1] if record.strip()]
-        # After splitting, a record begins with the line break after `$$$$`, which is removed.
+        # All records but the first begin with the line break that follows `$$$$`. It is removed.
         blocks = [
             record.removeprefix("\r").removeprefix("\n") if k else record for k, record in enumerate(records)
         ]

@@ -36,7 +36,8 @@ GOLDEN = Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molec
 DATA, CONTRIB = Path(RDConfig.RDDataDir), Path(RDConfig.RDContribDir)
 PAINS = DATA / "Pains" / "wehi_pains.csv"
 
-# The SMARTS patterns of the alerts. Together they use each part of the SMARTS language.
+# The SMARTS patterns of the alerts, which are substructures to be counted. Together they use each part of the
+# SMARTS language.
 ALERTS = """
     [CX4][Cl,Br,I] [CX3H1](=O)[#6] [NX3;H2,H1;!$(NC=O)]
     [$([CX3]([#6])[#6]),$([CX3H][#6])]=[$([NX2][#6]),$([NX2H])] [n;R2] [R3] [r3] [!r;!R]~[R] [D3;+1]
@@ -52,7 +53,7 @@ SIMPLE = {
     "weight": Descriptors.MolWt,
     "heavy_atoms": lambda m: m.GetNumHeavyAtoms(),
     # This is the number of independent rings. CalcNumRings isn't used, because since 2026.09 it counts all
-    # relevant rings, which are more than the independent rings in cages.
+    # relevant rings. A cage has more of these than independent rings.
     "rings": lambda m: len(Chem.GetSSSR(m)),
     "donors": Lipinski.NumHDonors,
     "acceptors": Lipinski.NumHAcceptors,

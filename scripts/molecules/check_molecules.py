@@ -26,8 +26,8 @@ and for molecules built from fragments:
 
 For a CSV file, the script reads the column `smiles`, which holds the library's canonical SMILES. It fails and
 lists the molecules if RDKit can't read a SMILES, or finds radicals in it. It also fails if two different
-SMILES are one molecule according to both of RDKit's perceptions of stereochemistry. It can't check that a
-SMILES is that of the molecule that was sampled.
+SMILES are one molecule according to both perceptions of stereochemistry that RDKit has, an older and a newer
+one. It can't check that a SMILES is that of the molecule that was sampled.
 
 For an SD file, the script reads every record. It fails if RDKit reads another molecule from the molfile than
 from the data item `smiles`, stereochemistry included. It also counts four faults of drawings: two atoms that
@@ -52,8 +52,9 @@ BOND = 1.5
 
 
 def drawing_faults(molecule):
-    """Returns whether a drawing has each of four faults: two atoms nearer than 0.4 bond lengths, a bond
-    shorter than 0.6 or longer than 1.5, bonds that cross, and a bond whose length isn't 1."""
+    """Returns a flag for each of four faults, True if the drawing has the fault: two atoms nearer than 0.4
+    bond lengths, a bond shorter than 0.6 or longer than 1.5, bonds that cross, a bond of a length other
+    than 1."""
     places = molecule.GetConformer().GetPositions()[:, :2] / BOND
     bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
     lengths = [math.dist(places[a], places[b]) for a, b in bonds]

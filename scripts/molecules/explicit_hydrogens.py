@@ -32,7 +32,7 @@ def main() -> None:
     for smiles in CASES:
         molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
         texts = sorted({Chem.MolToSmiles(molecule, doRandom=True) for _ in range(TEXTS)})
-        # RDKit must read each text with explicit hydrogens as the original molecule.
+        # RDKit must read each text with explicit hydrogens as the same molecule as `smiles`.
         assert all(Chem.CanonSmiles(text) == Chem.CanonSmiles(smiles) for text in texts), smiles
         cases.append({"smiles": smiles, "texts": texts})
     path = pathlib.Path(__file__).parents[2] / "gym/molecules/tests/golden/explicit_hydrogens.json"

@@ -36,8 +36,8 @@ def is_free(molecule, a):
 
 
 def near_pairs(molecule):
-    """Returns the pairs of atoms to which two bonds can be added. The atoms are neighbours, or have one atom
-    between them (peri)."""
+    """Returns the pairs of atoms that can be bonded to another molecule to form a ring. Both are aromatic
+    carbon atoms with a hydrogen. They are neighbours, or have one atom between them (peri)."""
     distance = Chem.GetDistanceMatrix(molecule)
     n = molecule.GetNumAtoms()
     return [

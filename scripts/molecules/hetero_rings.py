@@ -38,7 +38,7 @@ def draw_rings(rng):
 
 
 def add_double_bonds(molecule, rng):
-    """Replaces most of the single bonds that can be double by double bonds, at random."""
+    """Turns most of the single bonds that can be double bonds into double bonds, in random order."""
     used, bonds = set(), [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
     rng.shuffle(bonds)
     for a, b in bonds:

@@ -1,4 +1,4 @@
-"""Writes circular environments and scaffolds of the golden molecules, as RDKit computes them.
+"""Writes scaffolds and circular environments (atoms with their surroundings) of golden molecules, by RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/molecule_similarity.py > \
@@ -6,9 +6,9 @@
 
 For pairs of molecules, the file has the number of environments that both share, and the number of
 environments that at least one of them has. Environments have a radius of up to two bonds, as in the unfolded
-Morgan fingerprint. Redundant environments are included, because the result then doesn't depend on the order
-of atoms. For each molecule, the file has its Bemis-Murcko scaffold, which is empty for a molecule without
-rings.
+Morgan fingerprint. By default RDKit drops environments that have the same bonds as another one. These are
+included here, because which of them is dropped would depend on the order of atoms. For each molecule, the
+file has its Bemis-Murcko scaffold, which is empty for a molecule without rings.
 """
 
 import json

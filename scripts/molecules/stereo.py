@@ -78,8 +78,8 @@ def our_results(texts):
 
 
 def rdkit_smiles(text, legacy):
-    """Returns RDKit's canonical isomeric SMILES of a text. RDKit writes a SMILES, reads it again, and writes
-    the returned one, which removes marks of stereochemistry that RDKit doesn't keep."""
+    """Returns RDKit's canonical isomeric SMILES of a text. RDKit writes a SMILES of the molecule, reads this
+    SMILES, and writes it again. This removes marks of stereochemistry that RDKit doesn't keep."""
     Chem.SetUseLegacyStereoPerception(legacy)
     molecule = Chem.MolFromSmiles(text)
     molecule = molecule and Chem.MolFromSmiles(Chem.MolToSmiles(molecule))
@@ -105,8 +105,8 @@ def random_texts(text, n):
 
 
 def compare_keys(rows):
-    """Returns the molecules with several keys, and the molecules that share a key, according to both of
-    RDKit's perceptions."""
+    """Returns the SMILES of one molecule that have different keys, and the SMILES of different molecules that
+    have the same key. Only SMILES that are wrong by both of RDKit's perceptions are returned."""
     wrong = []
     for name, by_molecule in [("split", True), ("merged", False)]:
         found = []
@@ -192,7 +192,8 @@ def main():
 
 
 def check_isomers(flat, failed):
-    """Compares numbers and keys of stereoisomers with RDKit. Adds the molecules that differ to `failed`."""
+    """Compares the number of stereoisomers of each molecule, and their keys, with RDKit. Adds the molecules
+    that differ to `failed`."""
     molecules = [
         text
         for text in random.sample(flat, len(flat))

@@ -13,8 +13,9 @@ pub trait ConditionSource: Send {
     /// Any error of the implementation.
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
 
-    /// Checks that the source could have drawn these condition vectors, which came with trajectories from
-    /// another source. The vectors are `[n, C]` and finite. The default accepts all vectors.
+    /// Checks that this source could have drawn these condition vectors, which are `[n, C]` and finite. A
+    /// trainer calls this method if the trajectories of a batch, with their conditions, come from outside of
+    /// the trainer. The default accepts all vectors.
     ///
     /// # Errors
     /// Any error that describes an invalid vector.

@@ -106,7 +106,8 @@ pub(super) fn select_examined<E: EnumerableEnv>(
     visited.select(&spread)
 }
 
-/// Checks the laws in these states, and the backward moves of the states to which backward moves lead.
+/// Checks the laws of environments in these states. Also checks that their backward moves lead to the initial
+/// state: follows and checks all backward moves or, if the budget doesn't allow this, samples backward walks.
 pub(super) fn check_states<E: EnumerableEnv>(
     env: &E,
     states: &E::States,
@@ -266,7 +267,7 @@ mod tests {
         let few = batches_of(40);
         assert!(few.iter().all(|rows| (1..=6).contains(&rows.len())));
         assert_eq!(few.concat(), (0..300).collect::<Vec<_>>());
-        // If a single state exceeds the limit, it still gets a batch.
+        // A single state whose children exceed the limit of mask entries still gets a batch.
         assert_eq!(batches_of(70)[..2], [[0], [1]]);
     }
 }

@@ -9,7 +9,7 @@ use crate::env::{Direction, DiscreteEnv, Env, Moves, Rows, Slots, describe_move}
 use crate::graph::{BackwardRule, GraphEnv, GraphState, GraphStates, check_reduced, contains, labelled_key};
 use crate::{Error, Result, Rng};
 
-/// The largest number of random labellings of a graph with which the graph is compared.
+/// The largest number of random relabellings with which each graph is compared.
 const MAX_LABELLINGS: usize = 8;
 
 /// Checks the laws of a graph environment: the laws that [`check_env`](super::check_env) checks, and the laws
@@ -122,9 +122,9 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
     Ok(())
 }
 
-/// Checks that no move puts back a part of the initial graph that was removed before. The reverse of such a
-/// move would remove the part again. But backward moves from a graph that contains the initial graph never
-/// remove a part of the initial graph.
+/// Checks that no move leads from a graph that lacks a part of the initial graph to a graph that contains the
+/// whole initial graph. Such a move couldn't be reversed, because backward moves from a graph that contains
+/// the initial graph never remove a part of it.
 fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
     let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();

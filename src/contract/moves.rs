@@ -52,8 +52,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
             let n_legal = masks.n_legal(row);
             is_whole.push(n_legal <= budget.moves || rows.len() + n_legal <= budget.total_moves());
             let apart = if is_whole[row] { 1 } else { n_legal.div_ceil(budget.moves.max(1)) };
-            // The selection starts at another move in each state, so that moves with different slots are
-            // made.
+            // Every `apart`-th legal move is made. The first one depends on the state's index (`row`), so
+            // that the slots of the moves differ between states.
             for slot in masks.legal_slots(row).skip(row % apart).step_by(apart) {
                 rows.push(row);
                 slots.0.push(slot);
@@ -111,9 +111,9 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Err(Error::contract(law, format!("{step}, which leads to {to}{}", self.remedy)))
     }
 
-    /// Checks that forward moves change the state; that `step` reports a trajectory as done exactly at the
-    /// exit and in states without forward moves; and that the reverse of a move undoes the move, and is
-    /// itself undone by the move.
+    /// Checks that forward moves other than the exit change the state; that `step` reports a trajectory as
+    /// done exactly at the exit and in states without forward moves; and that the reverse of a move undoes
+    /// the move, and is itself undone by the move. If the check is complete, `child_keys` is checked, too.
     pub(super) fn check_forward(&self, budget: &Budget<'_>) -> Result<()> {
         let masks = self.env.masks(Direction::Forward, &self.after);
         for (k, &row) in self.rows.iter().enumerate() {
@@ -250,8 +250,8 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
     let env = forward.env;
     let states = forward.states;
     let Some(of_parent) = log_symmetry(env, states)? else { return Ok(()) };
-    // A map from a parent and a class of its children (its key) to two numbers: the number of forward moves
-    // from the parent to the class, and the index of one of these moves.
+    // A map from a pair (index of a parent, key of a child) to two numbers: how many forward moves lead from
+    // this parent to children with this key, and the index of one of these moves.
     let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
     for (k, (&row, key)) in forward.rows.iter().zip(&forward.keys_after).enumerate() {
         if forward.is_whole[row] && !forward.exit[k] {
@@ -307,8 +307,8 @@ fn log_symmetry<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<Option<
     Ok(known)
 }
 
-/// Returns the advice for the error message. `short` is the number of backward moves that the law requires,
-/// divided by the number that was found.
+/// Returns the advice for an error of [`check_counts`]. `short` is the number of backward moves that the
+/// equation N_forward |Aut(child)| = N_backward |Aut(parent)| requires, divided by the number that was found.
 fn remedy(short: f64) -> String {
     let (times, way) = if short < 1.0 { (1.0 / short, "forward") } else { (short, "back") };
     if !times.is_finite() || (times - times.round()).abs() > 1e-6 {

@@ -59,8 +59,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         if self.part == Quantity::LogPrior { "of the prior".to_owned() } else { self.direction().to_string() }
     }
 
-    /// Returns the log-probability of each action. All states are evaluated in one batch. State `i` gets row
-    /// `first + i` of the conditions.
+    /// Returns the log-probability of each action. All states are evaluated in one batch. State `i` of
+    /// `sample` gets row `first + i` of the conditions.
     fn log_probs(&self, sample: &StateActions<E>, first: usize) -> Result<Vec<f64>> {
         let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
         let conditions = self.conditions.map(narrow).transpose()?;
@@ -184,8 +184,8 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
     ))
 }
 
-/// Returns the log-probability of each action; 0 for each action if the policy doesn't have this
-/// distribution.
+/// Returns the log-probability of each action; 0 for each action if `dist` is `None`, because the policy
+/// doesn't have this distribution.
 ///
 /// # Errors
 /// [`Error::NonFinite`] for a value that is NaN, because NaN can't be compared.

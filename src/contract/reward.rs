@@ -50,8 +50,8 @@ pub fn check_reward<E: ReplayEnv>(
     let Some(known) = batch.recorded_log_rewards() else { return Ok(()) };
     let objects = batch.terminal_states();
     let n_objects = (budget.states / 3).max(1);
-    // Some relabellings don't change the object, so more relabellings are tried than are compared. The list
-    // repeats the objects, so that each object is tried once before any is tried again.
+    // A random relabelling may leave the object unchanged. Such a relabelling tests nothing, so each object
+    // is relabelled several times. The list `tried` has all objects once before it repeats any.
     let distinct = objects.group().first.into_iter().filter(|&row| row < n);
     let distinct: Vec<usize> = distinct.take(2 * n_objects).collect();
     let n_tried = MIN_LABELLINGS.max(4 * distinct.len());

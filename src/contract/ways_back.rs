@@ -41,8 +41,8 @@ pub enum WaysBack {
         /// The number of states whose backward moves were followed.
         states: usize,
     },
-    /// A check of random backward walks, because there are too many states for a full check. Such a check can
-    /// miss a move that doesn't lead to the initial state.
+    /// A check of random backward walks, because the budget doesn't allow the check to follow all backward
+    /// moves. Such a check can miss a move that doesn't lead to the initial state.
     Sample {
         /// The number of backward walks.
         walks: usize,
@@ -58,7 +58,7 @@ pub(super) struct Search<E: EnumerableEnv> {
     /// Each backward move as a triple: the index of the state, the index of the parent that the move leads
     /// to, and the slot.
     moves: Vec<(u32, u32, u32)>,
-    /// The number of states at the front of `states` whose backward moves are in `moves`.
+    /// The number of states, counted from the start of `states`, whose backward moves are in `moves`.
     done: usize,
 }
 
@@ -85,8 +85,8 @@ impl<E: EnumerableEnv> Search<E> {
         self.done += backward.states.len();
     }
 
-    /// Follows backward moves until they lead to no new state. If there are too many states, samples backward
-    /// walks instead.
+    /// Follows backward moves until they lead to no new state. If the budget doesn't allow this, samples
+    /// backward walks from the examined states instead.
     pub(super) fn finish(mut self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {
         while budget.is_complete() && self.states.len() <= budget.followed {
             if self.done == self.states.len() {
@@ -193,8 +193,8 @@ pub(super) fn walk_back<E: EnumerableEnv>(
 }
 
 /// Returns the error for a state from which no backward trajectory leads to the initial state. `from` is the
-/// backward move (states, row, slot) that leads to the state; `None` for a state from which the search
-/// started.
+/// backward move that leads to the state, as (states, index of its state, slot); `None` if the search started
+/// from the state.
 fn no_way_back<E: EnumerableEnv>(
     env: &E,
     from: Option<(&E::States, usize, u32)>,

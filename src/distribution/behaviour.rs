@@ -55,9 +55,9 @@ fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     }
 }
 
-/// The largest absolute value of the maximum for which [`log_softmax`] subtracts the log of the sum of
-/// exponentials in one step. For a larger maximum, this log would be rounded to the maximum itself. So the
-/// maximum is subtracted first.
+/// A limit of the largest logit's absolute value. Above it, [`log_softmax`] first subtracts the largest logit
+/// from all logits. Without this step, the log of the sum of exponentials could be rounded to the largest
+/// logit.
 const LARGE_LOGIT: f64 = 1e6;
 
 /// Subtracts the log of the sum of exponentials of all values from each value.
@@ -107,8 +107,8 @@ mod tests {
         );
     }
 
-    /// Checks that the exit bias is added only if the exit is legal, not to another action that is the last
-    /// legal one.
+    /// Checks that the exit bias is added only if the exit is legal. If the exit is illegal, the last legal
+    /// slot is another action, whose probability must not change.
     #[test]
     fn only_a_legal_exit_is_biased() {
         let masks =

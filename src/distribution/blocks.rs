@@ -40,8 +40,8 @@ fn check_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) 
     ))
 }
 
-/// Returns the logits of all slots on the host, `[slots]`, one state after another. In `blocks`, they are
-/// listed one action type after another.
+/// Returns the logits of all slots on the host, `[slots]`, one state after another. The argument `blocks` has
+/// the same logits in another order: one list per action type, for all states.
 ///
 /// # Errors
 /// [`Error::Shape`] if a block is missing or has another length than the masks require.

@@ -50,8 +50,8 @@ impl Logits {
         Self::new(LogitSource::Host(logits))
     }
 
-    /// Returns the logits, with the logits of each state multiplied by its entry in `scale`, `[states]`. The
-    /// logits keep their earlier factors, too.
+    /// Returns the logits, with the logits of each state multiplied by its entry in `scale`, `[states]`. If
+    /// the logits already have factors, they keep these, too.
     pub(super) fn scaled(self, scale: &Tensor) -> Self {
         let scale = self.scale.map_or_else(|| scale.shallow_clone(), |before| before * scale);
         Self { scale: Some(scale), ..Self::new(self.source) }
@@ -114,6 +114,7 @@ impl Logits {
             if row.iter().all(|illegal| *illegal) {
                 // The log-probabilities of a state without a legal slot are never used. If all slots of the
                 // state were masked, the gradient of its logits would be NaN and reach the network's weights.
+                // So none of them is masked.
                 row.fill(false);
             }
         }

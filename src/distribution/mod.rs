@@ -57,7 +57,7 @@ pub trait Distribution {
     }
 
     /// Returns the log of the sum of the weights of all actions of each state, `[states]`, with gradient. The
-    /// log-weight of an action minus this number is the log-probability of the action.
+    /// log-weight of an action minus the result for its state is the log-probability of the action.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default).

@@ -3,11 +3,11 @@
 use crate::{Error, Result};
 
 /// The allowed difference of two log-probabilities, relative to the size of the logits. Single precision
-/// rounds each number of a sum by about 1e-7 of its size. In a network without normalisation layers the
-/// numbers may be thousands of times larger than the logits.
+/// rounds each number by about 1e-7 of its size. In a network without normalisation layers, numbers inside
+/// the network may be thousands of times larger than the logits, so the error may exceed 1e-4 of the logits.
 const TOLERANCE: f64 = 1e-3;
-/// The allowed difference relative to 1 plus the absolute value of the log-probability. If the logits are
-/// close to 0, this difference is larger than the one that [`TOLERANCE`] allows.
+/// The second part of the allowed difference, relative to (1 + the absolute value of the log-probability). It
+/// is added to the part that [`TOLERANCE`] allows, which is too small if the logits are close to 0.
 const LEAST_TOLERANCE: f64 = 1e-5;
 /// The maximum number of states of a batch that are evaluated alone, in addition to the whole batch.
 const N_STATES_ALONE: usize = 8;

@@ -7,9 +7,9 @@ use super::{Direction, Masks, Rows};
 ///
 /// An environment with such rules also has rules of single states, whose method `batched` returns these rules
 /// ([`VectorRules`](super::VectorRules::batched), [`GraphRules`](crate::graph::GraphRules::batched)). A move
-/// is allowed only if both allow it. A backward move is allowed if its forward move is allowed in the parent;
-/// the rules decide about all parents in one batch, too. If a method returns too short a list, the moves
-/// without an entry are forbidden.
+/// is allowed only if both kinds of rules allow it. A backward move is allowed if its forward move is allowed
+/// in the parent; the rules decide about the parents of all backward moves in one call, too. If a method
+/// returns too short a list, the moves without an entry are forbidden.
 ///
 /// The type `M` is a move. A move of vectors is the row of its state in the batch, and a slot. A move of
 /// graphs is a [`BatchMove`](crate::graph::BatchMove).
@@ -63,7 +63,8 @@ pub trait BatchRules<S: Rows, M>: Send + Sync {
 ///
 /// `forward(row, slot, at)` returns the forward move of a slot of state `row`, or `None` to forbid the slot.
 /// For a backward slot, the result is the forward move that the slot undoes, and the parent in which that
-/// move is made. `batch` builds a batch of all these parents, in which this parent will have the row `at`.
+/// move is made. `batch` makes one batch of the parents of all backward slots, and `at` is the index that the
+/// parent of this slot has in that batch.
 pub(crate) fn restrict<S: Rows, M, P>(
     rules: &dyn BatchRules<S, M>,
     states: &S,
@@ -118,7 +119,7 @@ mod tests {
     use crate::env::{StateGraph, VectorEnv, VectorRules, VectorStates};
 
     /// Rules whose moves add 1 to one of two coordinates, up to 2. No move leads to a state with equal
-    /// coordinates. A trajectory can't end in a state whose sum is 1.
+    /// coordinates. A trajectory can't end in a state whose coordinates sum to 1.
     struct Steps {
         batched: bool,
     }

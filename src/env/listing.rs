@@ -51,8 +51,8 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
     let Some(at_first) = symmetry(&states) else { return false };
-    // `products` holds the logarithm of each walk's product so far, and `sums` the logarithm of each walk's
-    // sum.
+    // `products` holds, for each walk, the log of the product of the ratios (forward moves / backward moves)
+    // of its steps so far. `sums` holds, for each walk, the log of the sum of its products so far.
     let mut products = vec![0.0; WALKS];
     let mut sums = vec![0.0; WALKS];
     let mut walks: Vec<usize> = (0..WALKS).collect();
@@ -73,7 +73,8 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
             products[walk] += (n_moves[row] as f64).ln() - (ways_back.n_legal(row) as f64).ln();
             sums[walk] = log_sum_exp([sums[walk], products[walk] + symmetry[row] - at_first[walk]]);
         }
-        // Sums are divided by the largest sum, because the number of states may be too large for an f64.
+        // `sums` holds logarithms, because the sums themselves may be too large for an f64. For the same
+        // reason each sum is divided by the largest sum here.
         let most = sums.iter().copied().fold(0.0, f64::max);
         let mut mean = 0.0;
         let mut square = 0.0;

@@ -4,11 +4,11 @@
 use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph, describe_state};
 use crate::{Error, Result};
 
-/// The forms of some states: for each state, all states that are the same object
+/// The forms of some states. The forms of a state are all states that are the same object
 /// ([`Symmetry::forms`](crate::env::Symmetry::forms)).
 #[derive(Clone, Debug)]
 pub struct Forms<S> {
-    /// The forms of the first state, followed by those of the second state, and so on.
+    /// The forms (states that are the same object) of the first state, then those of the second, and so on.
     pub states: S,
     /// The index in `states` of the first form of each state, followed by the number of all forms.
     pub offsets: Vec<usize>,
@@ -52,8 +52,8 @@ pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> R
     Ok(found)
 }
 
-/// Checks that all forms of these states are listed states. If a form weren't listed, its share of the reward
-/// would be lost.
+/// Checks that all forms of these states (the states that are the same object) are listed. If a form weren't
+/// listed, its share of the object's reward would be lost.
 fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usize]) -> Result<()> {
     let states = graph.states().select(several);
     let Some(Forms { states: forms, .. }) = env.symmetry().forms(&states)? else { return Ok(()) };
@@ -78,8 +78,8 @@ pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) ->
         let some = states.select(rows);
         match env.symmetry().forms(&some)? {
             None => keys.extend(env.keys(&some)),
-            // All forms of an object must get the same key, so the smallest key of its forms identifies the
-            // object.
+            // All states of an object (its forms) must get the same key, so the smallest of their keys
+            // identifies the object.
             Some(Forms { states, offsets }) => {
                 let of_forms = env.keys(&states);
                 keys.extend(

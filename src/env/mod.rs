@@ -60,7 +60,7 @@ pub struct Step<A> {
     /// `true` if the forward action was the exit action. The exit doesn't change the state, which is now
     /// terminal.
     pub exit: Vec<bool>,
-    /// `true` if the row can't take a further step in this direction.
+    /// `true` if the state can't take a further step in the direction of the step that was made.
     pub done: Vec<bool>,
 }
 

@@ -75,8 +75,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// # Errors
     /// [`Error::TooManyStates`] beyond `limit` states. [`Error::Config`] for an environment of several
     /// instances, each of which has its own states. [`Error::Contract`] if the moves form a cycle, if a state
-    /// can't end and has no legal move, or if a few random walks show keys that several states share or that
-    /// depend on labels.
+    /// can't end and has no legal move, or if a few random walks find two states with the same key, or a key
+    /// that depends on labels.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
         check_one_instance(env, "one instance; `StateGraph::build_of` lists the states of each instance")?;
         Self::build_of(env, 0, limit)
@@ -133,8 +133,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(out)
     }
 
-    /// Lists the children of a chunk of states from `start` on, and returns the end of the chunk. `finished`
-    /// is `true` for the initial state and for states in which a trajectory ends without an exit action.
+    /// Lists the children of up to `CHUNK` states from `start` on. Returns the index after the last of them.
+    /// `finished[state]` is `true` for states that may lack legal moves: state 0, and ends without an exit.
     fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
         let end = self.states.len().min(start + CHUNK);
         let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
@@ -143,7 +143,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
         let first_child = self.children.len();
         self.children.resize(first_child + moves.rows.len(), EXIT);
-        // The moves of the chunk that lead to a new state, as indices among the moves that aren't exits.
+        // The moves to states that weren't listed before, as indices into `inner` (the moves except exits).
         let mut new = Vec::new();
         for (k, key) in keys.into_iter().enumerate() {
             let next = self.index.len() as u32;

@@ -1,4 +1,5 @@
-//! Equality of objects: states that are the same object, under different labels or in different forms.
+//! Equality of objects: states can be the same object because they differ only in labels, or because an
+//! object has several states.
 
 use super::{Classes, Direction, Forms, Rows};
 use crate::{Result, Rng};
@@ -36,7 +37,8 @@ pub trait Symmetry<S, A: Rows> {
 
     /// Lists the states that [`log_multiplicity`](Self::log_multiplicity) counts: for each state all states
     /// that are the same object, the state itself included. Returns `None` (the default) if every state is a
-    /// different object. All states of an object have the same exits and the same list.
+    /// different object. The list must be the same for all states of an object, and trajectories must be able
+    /// to end in all of them or in none.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose object has too many states to list.

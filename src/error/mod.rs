@@ -309,8 +309,8 @@ fn no_way_on(direction: Direction) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Checks that the `Debug` text, which a program prints if its `main` returns the error, contains the
-    /// advice.
+    /// Checks that the `Debug` text of an error, which Rust prints if `main` returns the error, is the
+    /// error's message and says what to do.
     #[test]
     fn the_debug_form_has_the_advice() {
         let error = Error::TooManyStates { limit: 1000 };

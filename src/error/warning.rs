@@ -4,9 +4,9 @@
 /// metrics.
 ///
 /// Each variant is raised at most once per observer of warnings
-/// ([`Warnings::all`](crate::run::Warnings::all)), except that [`Resumed`](Self::Resumed) is raised for each
-/// resume with other changes. A warning is a sign, not a proof. Its text says what was found, what the
-/// finding means and what to do.
+/// ([`Warnings::all`](crate::run::Warnings::all)), except that [`Resumed`](Self::Resumed) is raised each time
+/// that a run is resumed with changed settings. A warning is a sign, not a proof. Its text says what was
+/// found, what the finding means and what to do.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {

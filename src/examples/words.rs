@@ -4,9 +4,9 @@ use crate::env::{Direction, VectorEnv, VectorRules};
 /// letters. Words are written from left to right, and any word can be finished. If `letters` or `length` is
 /// 0, it counts as 1.
 ///
-/// An entry of a state is 0 at a position that isn't written yet, and the number of the letter plus 1 at
-/// other positions. The forward slots are one slot for each letter, followed by the exit. The only backward
-/// slot removes the last letter.
+/// An entry of a state is 0 at a position that isn't written yet. At other positions it is the number of the
+/// letter, from 1 to `letters`. The forward slots are one slot for each letter, followed by the exit. The
+/// only backward slot removes the last letter.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env, VectorStates}, examples::word_env};

@@ -69,8 +69,8 @@ fn the_short_way_gives_the_bits_of_the_long_way() {
     check(experiment().seed(3).train().unwrap(), the_long_way(TrajectoryBalance, false, 3));
     let balanced = experiment().objective(DetailedBalance::default()).seed(4);
     check(balanced.train().unwrap(), the_long_way(DetailedBalance::default(), true, 4));
-    // Different seeds must give different results. Otherwise the equality above would not show that the
-    // builder uses its seed.
+    // Different seeds must give different results. Otherwise equal results with and without the builder would
+    // not show that the builder uses its seed.
     assert_ne!(the_long_way(TrajectoryBalance, false, 3).1, the_long_way(TrajectoryBalance, false, 4).1);
 }
 

@@ -36,8 +36,8 @@ pub trait Group: Send + std::fmt::Debug {
     fn join(&self, mine: &Tensor) -> Result<Vec<Tensor>>;
 
     /// Replaces the tensor of each member by the sum over all members. All tensors must have the same dtype
-    /// and shape. The order of the sum is fixed, so all members get the same bits, and every run gets the
-    /// same bits.
+    /// and shape. The order of the summands is fixed, so the result is bitwise the same for all members and
+    /// in every run.
     ///
     /// # Errors
     /// [`Error::Peer`](crate::Error::Peer) if a member has left; [`Error::Contract`](crate::Error::Contract)

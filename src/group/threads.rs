@@ -28,9 +28,9 @@ struct Meeting {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The operation and the tensor of each thread, by rank: one map for meetings with even numbers, one for
-    /// odd numbers. A thread that is early for the next meeting must not overwrite tensors that another
-    /// thread still reads.
+    /// The operation and the tensor of each thread, by rank: one map for meetings (collective operations)
+    /// with even numbers, one for meetings with odd numbers. A thread that is early for the next meeting must
+    /// not overwrite tensors that another thread still reads.
     brought: [BTreeMap<usize, (&'static str, Tensor)>; 2],
     /// The rank of the first thread that ended its work; `None` while all threads work.
     departed_rank: Option<usize>,
@@ -42,7 +42,7 @@ impl Meeting {
     }
 
     /// Waits until the first `number` meetings (collective operations) are complete, and returns the locked
-    /// table. Returns an error if a replica ends before that.
+    /// table of the threads' tensors. Returns an error if a replica ends before that.
     fn wait_for(&self, number: u64) -> Result<MutexGuard<'_, Table>> {
         let here = || self.n_complete.load(Ordering::Acquire) >= number;
         let started = Instant::now();
@@ -92,8 +92,8 @@ impl Replica {
             drop(table);
             table = self.meeting.wait_for(number + 1)?;
         } else {
-            // All threads have read the tensors of the previous meeting, because all of them take part in
-            // this meeting.
+            // All threads have read the tensors of the previous meeting (collective operation), because all
+            // of them take part in this one. So these tensors can be removed.
             table.brought[1 - bank].clear();
             self.meeting.n_complete.store(number + 1, Ordering::Release);
             self.meeting.all_here.notify_all();
@@ -184,8 +184,8 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
             work(Replica { rank, size: n, meeting: Arc::clone(&meeting), n_attended: Cell::new(0) })
         })
     };
-    // One of libtorch's numbers of threads applies to the whole process, not to one thread. Replicas change
-    // this number, so it is restored at the end.
+    // Replicas set libtorch's number of threads to 1. Part of this setting applies to the whole process, not
+    // only to the thread that sets it, so the previous number is restored at the end.
     let threads = tch::get_num_threads();
     let _threads = AtEnd(|| tch::set_num_threads(threads));
     std::thread::scope(|scope| {
@@ -197,8 +197,8 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
             .into_iter()
             .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         errors.extend(ended.filter_map(Result::err));
-        // A replica that waited for a failed one returns `Error::Peer`, which is only a consequence. So the
-        // first error of another kind is returned.
+        // A replica that waited for a replica that failed returns `Error::Peer`, which is only a consequence.
+        // So the first error of another kind is returned.
         let cause = errors.iter().position(|error| !matches!(error, Error::Peer { .. })).unwrap_or(0);
         match mine {
             Some(mine) if errors.is_empty() => Ok(mine),

@@ -1,4 +1,4 @@
-//! The checksum and the parsing of the manifest of a folder.
+//! The checksum of a folder of tensors, and the parsing of its manifest.
 
 use std::path::Path;
 

@@ -23,7 +23,7 @@ pub(crate) struct FolderKind {
     pub(crate) unreadable: &'static str,
     /// The remedy in the error message if the folder is damaged.
     pub(crate) damaged: &'static str,
-    /// The remedy in the error message if something else is at the path.
+    /// The remedy in the error message if something other than a folder of this type is at the path.
     pub(crate) in_the_way: &'static str,
 }
 
@@ -47,13 +47,14 @@ impl FolderKind {
         staged.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Moves a staged folder to `path`, and removes the older folder. If the move fails, the older folder
-    /// stays at `path`.
+    /// Moves the folder that [`stage`](Self::stage) wrote to `path`, and removes the older folder. If the
+    /// move fails, the older folder stays at `path`.
     pub(crate) fn publish(&self, path: &Path) -> Result<()> {
         swap(path).map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Returns the folder that was staged for `path` but not published; `None` if there is no such folder.
+    /// Returns the hidden folder that [`stage`](Self::stage) wrote for `path`, if it is complete and hasn't
+    /// been moved to `path`; otherwise `None`.
     pub(crate) fn staged(&self, path: &Path) -> Option<PathBuf> {
         Some(sibling(path, "partial")).filter(|folder| folder.join(MANIFEST).exists())
     }
@@ -235,7 +236,8 @@ mod tests {
             swap(&path)
         };
         write(&[("a", b"old")]).unwrap();
-        // Writing fails at the second file, after the first has been written.
+        // The first file is written. Writing the second file fails, because its folder doesn't exist, or
+        // because it has the name of the first file.
         for files in [[("a", b"new"), ("no/such/folder", b"new")], [("a", b"new"), ("a", b"new")]] {
             write(&files.map(|(name, data)| (name, data.as_slice()))).unwrap_err();
             assert_eq!(fs::read(path.join("a")).unwrap(), b"old");

@@ -135,8 +135,8 @@ impl NamedTensors<'_> {
         tensor.and_then(|tensor| Vec::try_from(tensor).ok()).ok_or_else(|| malformed(name))
     }
 
-    /// Returns `values`, the numbers of the tensor `name`, if there is one number for each of `n` rows.
-    /// Otherwise returns the error for a malformed tensor.
+    /// Returns `values`, the numbers of the tensor `name`, if there are exactly `n` of them. Otherwise
+    /// returns the error for a malformed tensor.
     pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
     }

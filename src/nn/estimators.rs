@@ -7,8 +7,8 @@ use crate::nn::{Group, Mlp, MlpConfig, Scope};
 use crate::quantity::Values;
 use crate::{Error, Result};
 
-/// The output of a network for a batch of states. Logits include those of illegal actions. A policy converts
-/// the output to distributions over legal actions.
+/// The output of a network for a batch of states. Illegal actions have logits, too. A policy converts the
+/// output to distributions over legal actions.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
     /// The logits of P_F, one tensor `[rows, width]` per block of forward actions; `None` if the logits
@@ -70,7 +70,8 @@ impl EstimatorsConfig {
         Self { n_conditions, ..Self::default() }
     }
 
-    /// Checks the settings that concern conditions: their width and the scale of the logits.
+    /// Checks the settings that concern conditions: their width, and the factor on the logits that depends on
+    /// them.
     ///
     /// # Errors
     /// [`Error::Config`] for a negative width of conditions, and for a scale of the logits without
@@ -114,7 +115,8 @@ enum LogZ {
     Conditional(Mlp),
 }
 
-/// The number whose softplus is 1, which is the initial bias of the perceptron for the factor.
+/// The number whose softplus is 1. It is the initial bias of the perceptron that computes the factor on the
+/// logits of P_F.
 const INVERSE_SOFTPLUS_OF_1: f64 = 0.541_324_854_612_918_1;
 
 impl Estimators {

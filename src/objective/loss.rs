@@ -63,8 +63,8 @@ impl RegressionLoss {
         match self {
             Self::Squared => residuals.square(),
             Self::HalfSquared => residuals.square() * 0.5,
-            // The loss is computed as a square, because for small residuals `exp(t) + exp(-t) - 2` would lose
-            // its digits in single precision.
+            // The loss is computed as a square, because for small residuals the terms of `exp(t) + exp(-t) -
+            // 2` cancel, which leaves mostly rounding errors in single precision.
             Self::ShiftedCosh => (residuals * 0.5).sinh().square() * 4.0,
             Self::Linex { alpha } => {
                 let scaled = residuals * alpha;

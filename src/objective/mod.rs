@@ -53,7 +53,8 @@ use tch::Tensor;
 
 use crate::{Error, Result};
 
-/// Residuals with weights: the loss is the sum of `weights * regression(values)`.
+/// Residuals with weights. The loss is the sum of `weights * regression(values)`, where `regression` is the
+/// [`RegressionLoss`].
 #[derive(Debug)]
 pub struct Residuals {
     /// The residuals, `[k]`, with gradient.

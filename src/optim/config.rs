@@ -50,8 +50,8 @@ impl AdamConfig {
     /// [`Error::Config`](crate::Error::Config) for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
         // A smaller `eps` would be unsafe. The weighted square of a gradient may underflow in f32 although
-        // the gradient doesn't. The update is divided by the square root of this weighted square plus `eps`,
-        // so it could then be arbitrarily large.
+        // the gradient doesn't. The update is divided by the sum of `eps` and the square root of this
+        // weighted square, so it could then be arbitrarily large.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
         let eps =
             "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";

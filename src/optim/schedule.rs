@@ -183,8 +183,8 @@ impl Schedule {
         }
     }
 
-    /// Returns steps that include the steps of the largest and the smallest value, for checks of bounds:
-    /// between two of the returned steps the value only rises or only falls. For a custom function only step
+    /// Returns steps that include the steps of the largest and the smallest value, for checks of bounds.
+    /// Between successive returned steps the value only rises or only falls. For a custom function only step
     /// 0 is returned.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {

@@ -38,8 +38,8 @@ impl SgdConfig {
     }
 }
 
-/// Stochastic gradient descent with momentum (Polyak, 1964), in PyTorch's form: `b = momentum b + g`, `p = p
-/// - lr b`, with the velocity `b`, the gradient `g` and the parameter `p`.
+/// Stochastic gradient descent with momentum (Polyak, 1964), in PyTorch's form: `b = momentum b + g` and
+/// `p = p - lr b`, with the velocity `b`, the gradient `g` and the parameter `p`.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Optimizer, Sgd, SgdConfig}, Rng};

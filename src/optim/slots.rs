@@ -18,7 +18,8 @@ const SAFE_NORM: f64 = 1e19;
 /// The first of two factors by which gradients are clipped if the whole clipping factor is too small for f32.
 const FIRST_CLIP: f64 = 1e-30;
 
-/// The parameters that an optimizer updates, with `N` moments each.
+/// The parameters that an optimizer updates. Each has `N` moments, such as the running averages of its
+/// gradients and of their squares.
 #[derive(Debug)]
 pub(super) struct Slots<const N: usize> {
     /// The names of the `N` moments in saved states.

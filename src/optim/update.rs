@@ -27,8 +27,8 @@ impl Rule {
     /// Updates a parameter and its moments, and sets the gradient to zero. All slices must have the same
     /// length.
     ///
-    /// Square roots and divisions limit the speed. With AVX2 registers the update is 1.7 times as fast, and
-    /// the results are the same bit for bit.
+    /// Most of the time is spent on square roots and divisions. With AVX2 registers the update is 1.7 times
+    /// as fast, and the results are the same bit for bit.
     pub(super) fn apply(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {

@@ -18,7 +18,8 @@ use crate::{Error, Result, Rng};
 /// vectors of equal length.
 ///
 /// The columns of the last layer are the logits of P_F (one block per head of P_F), the logits of P_B if it
-/// shares the torso, log F if `flow` is set, and log n if `paths` is set, in this order.
+/// shares the torso, log F if `flow` is set, and log n (n is the number of paths to a state) if `paths` is
+/// set, in this order.
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
@@ -160,8 +161,8 @@ impl<F> MlpPolicy<F> {
         Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)
     }
 
-    /// Builds the policy, with `network` to build each of its networks. `network` receives the scope, the
-    /// name and the number of outputs of the network.
+    /// Builds the policy. The function `network` builds one network of the policy. It is called for each
+    /// network, with the scope, the name and the number of outputs of this network.
     fn assemble<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -252,8 +253,8 @@ impl<F> MlpPolicy<F> {
     }
 }
 
-/// Returns the masks of states, merged into one block of slots with one row per state. An environment whose
-/// states don't all have the same number of slots is refused.
+/// Returns the masks of states, merged into a single table of slots with one row per state. An environment
+/// whose states don't all have the same number of slots is refused.
 fn masks<E: DiscreteEnv<Actions = Slots>>(
     env: &E,
     direction: Direction,
@@ -267,7 +268,7 @@ fn masks<E: DiscreteEnv<Actions = Slots>>(
 /// Returns the number of actions per state.
 ///
 /// # Errors
-/// [`Error::Config`] unless the masks have a single block (of slots), with one row per state.
+/// [`Error::Config`] unless the masks have a single table of slots (block), with one row per state.
 pub(super) fn count_actions(masks: &Masks) -> Result<i64> {
     match masks.blocks.as_slice() {
         [block] if block.rows() == masks.len() => Ok(block.width as i64),
@@ -314,7 +315,8 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             }
             _ => None,
         };
-        // The last columns of the output are log F and log n, in this order, if the policy has both.
+        // If the policy has both log F and log n (the log of the number of paths to a state), they are the
+        // last two columns of the output, in this order. If it has only one of them, this is the last column.
         let log_flow_column = if self.config.paths { -2 } else { -1 };
         let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, log_flow_column)];
         let requested = columns.into_iter().filter(|(_, is_requested, _)| *is_requested);

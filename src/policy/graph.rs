@@ -99,8 +99,8 @@ fn evaluate(
 }
 
 /// Expands the output of a network for reduced graphs (graphs without the nodes and edges that the network
-/// needn't see) to the whole graphs. Row `i` of the result is row `rows[i]` of `output`, which must have
-/// `n_rows` rows.
+/// needn't see) to the whole graphs: row `i` of the result is row `rows[i]` of `output`. Returns an error
+/// unless `output` has `n_rows` rows, the number of rows that the reduced graphs need.
 fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -> String) -> Result<Tensor> {
     if output.size().first() != Some(&(n_rows as i64)) {
         let remedy =
@@ -108,8 +108,8 @@ fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -
         return Err(Error::shape(what(), [n_rows as i64], output.size(), remedy));
     }
     if output.size().first() == Some(&0) {
-        // The reduced graphs, which the network got, have no nodes. No move at a removed node is legal, so
-        // the logits of such moves don't matter and are set to 0.
+        // The reduced graphs have nothing to which a row of `output` could belong, for example no nodes. No
+        // move at a removed node or edge is legal, so the logits of such moves don't matter and are set to 0.
         let size: Vec<i64> =
             std::iter::once(rows.len() as i64).chain(output.size().into_iter().skip(1)).collect();
         return Ok(Tensor::zeros(size, (output.kind(), output.device())));

@@ -69,8 +69,8 @@ pub struct Evaluation<D> {
     pub pb: Option<D>,
     /// P_F of the frozen prior; `None` if it wasn't requested or the policy has no prior ([`WithPrior`]).
     pub prior: Option<D>,
-    /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
-    /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
+    /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), the log of the
+    /// number of paths to the state ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
     /// quantities](crate::quantity::Quantity::Custom).
     pub values: Values,
 }

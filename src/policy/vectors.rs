@@ -19,8 +19,8 @@ pub(crate) enum EncodedVectors {
 }
 
 impl EncodedVectors {
-    /// Copies the vectors of `n` states, with `width` entries each, to a device. Dense numbers are converted
-    /// to the dtype `kind`.
+    /// Copies the vectors of `n` states, with `width` entries each, to a device. The entries of
+    /// [dense](Features::Dense) vectors are converted to the dtype `kind`.
     ///
     /// # Errors
     /// [`Error::Shape`] for a wrong number of values (entries, or indices of entries that are 1);
@@ -123,7 +123,8 @@ enum ConditionInput {
 
 impl Network {
     /// Builds a network from `inputs` features and `n_conditions` conditions to `outputs` numbers. Initial
-    /// weights are distributed as in [`Linear`]. `condition_mlp` replaces the linear map of the conditions.
+    /// weights are distributed as in [`Linear`]. Conditions are mapped to the width of the first layer by a
+    /// linear map, or by a perceptron with the settings `condition_mlp` if they are given.
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         inputs: i64,
@@ -193,8 +194,8 @@ impl Network {
             (EncodedVectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
             (EncodedVectors::Dense(values), None) => values.matmul(&table),
             (EncodedVectors::Active { columns, offsets }, bias) => {
-                // The mode 0 sums the table's rows of each bag. A bag holds the indices of one state's
-                // entries that are 1.
+                // libtorch calls a list of row indices a bag. Here a bag is the list of one state's entries
+                // that are 1. The mode 0 sums the rows of the table that are in the bag.
                 let (bags, ..) =
                     Tensor::embedding_bag(&table, columns, offsets, false, 0, false, None::<&Tensor>, false);
                 match bias {
@@ -341,8 +342,8 @@ mod tests {
     fn states_that_do_not_fit_their_features_are_refused_with_a_remedy() {
         use crate::env::VectorStates;
         use crate::policy::{KHot, StateFeatures};
-        // Both features must be refused. The value 6 of a state is too large for the first, and the second
-        // are for states with another number of entries.
+        // Both encodings of the state [0, 6] must be refused. The first one accepts only values below 5, and
+        // the second one is for states of three entries.
         for features in [KHot::new(2, 5), KHot::new(3, 8)] {
             let width = StateFeatures::<VectorStates>::width(&features);
             let error =

@@ -28,8 +28,8 @@ pub struct ReplayBuffer<E: Env> {
     pub(super) priority: Option<Arc<dyn Priority>>,
     /// The entries by serial number. An entry that was added earlier has a smaller serial number.
     pub(super) entries: BTreeMap<u64, Entry<E>>,
-    /// The weights by which entries are drawn, and the sums of these weights. Uniform draws use only the
-    /// number of entries.
+    /// The weights by which entries are drawn, in a tree whose nodes hold sums of weights. Uniform draws use
+    /// only the number of entries.
     pub(super) weights: SumTree,
     /// The entries ranked by reward, and the entries ranked by loss ([`RankBy`]). A ranking that neither
     /// eviction nor drawing needs is empty.
@@ -277,7 +277,8 @@ impl<E: Env> ReplayBuffer<E> {
         true
     }
 
-    /// Adds an entry to the weights and rankings that draws and evictions use, or removes it from them.
+    /// Adds an entry to the weights and rankings, by which entries are drawn and evicted. If `adds` is
+    /// `false`, the entry is removed from them instead.
     pub(super) fn index(&mut self, serial: u64, stored: StoredObject, adds: bool) {
         let weights = adds.then(|| self.weights_of(stored));
         self.weights.set(serial, weights);

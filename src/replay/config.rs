@@ -7,7 +7,7 @@ use crate::{Error, Result};
 pub enum Eviction {
     /// Evicts the oldest entry.
     Fifo,
-    /// Evicts the object with the smallest reward; among objects with equal rewards, the newest. A candidate
+    /// Evicts the object with the smallest reward; among objects with equal rewards, the newest. A new object
     /// is added only if its reward is greater than the smallest stored reward.
     BestReward,
 }

@@ -10,12 +10,13 @@ use crate::policy::{Features, StateFeatures};
 /// objects' vectors, conditions included, must exceed `cutoff`.
 ///
 /// # Cost
-/// A candidate for a full buffer is compared with the stored objects in nearby cells of a grid until one is
-/// too close. The grid has three dimensions, each of which is a signed sum of some coordinates. If vectors
-/// have up to three coordinates and are spread over many cutoffs, nearby cells hold few objects, whatever the
-/// number of stored objects. With more coordinates, or with a large cutoff, nearby cells hold a fixed share
-/// of all objects. Adding an object to a buffer of a million objects may then take as long as a comparison
-/// with all of them; lower the cutoff or the capacity in this case. Draws cost the same as in other buffers.
+/// An object that is to be added to a full buffer is compared with the stored objects in nearby cells of a
+/// grid until one is too close. The grid has three dimensions, each of which is a signed sum of some
+/// coordinates of an object's vector. If vectors have up to three coordinates, and their coordinates range
+/// over many times the cutoff, nearby cells hold few objects, whatever the number of stored objects. With
+/// more coordinates, or with a large cutoff, nearby cells hold a fixed share of all objects. Adding an object
+/// to a buffer of a million objects may then take as long as a comparison with all of them; lower the cutoff
+/// or the capacity in this case. Draws cost the same as in other buffers.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -74,8 +75,8 @@ impl<S> Diversity<S> {
     /// Returns the position of a vector in a grid of cells of width 1. If the distance of two vectors is
     /// within the cutoff, the p-norm of the difference of their positions is below 1.
     ///
-    /// Each of the three numbers of a position is a signed sum of some coordinates, divided by a width that
-    /// depends on the cutoff.
+    /// Each of the three numbers of a position is a signed sum of some coordinates of the vector, divided by
+    /// a width that depends on the cutoff.
     fn position(&self, vector: &[f64]) -> [f64; 3] {
         let mut sums = [0.0; 3];
         for (i, x) in vector.iter().enumerate() {
@@ -86,8 +87,8 @@ impl<S> Diversity<S> {
         }
         let terms = vector.len().div_ceil(3).max(1) as f64;
         // Let two vectors have a distance of at most the cutoff. By Hoelder's inequality their signed sums of
-        // `terms` coordinates differ by at most this width. The factor 1.001 allows for rounding. With a
-        // cutoff of 0 any positive width is valid, because only equal vectors must share a cell.
+        // `terms` coordinates differ by at most `width`. The factor 1.001 allows for rounding. With a cutoff
+        // of 0 any positive width is valid, because only equal vectors must share a cell.
         let width =
             if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| sum / width)
@@ -115,8 +116,9 @@ impl<S> Diversity<S> {
         let position = self.position(vector);
         let within = position.map(|x| x - x.floor());
         (0..27).map(|k| [k / 9, k / 3 % 3, k % 3]).any(|steps: [usize; 3]| {
-            // The distance, in each dimension, from the position to the cell that `steps` selects. A step of
-            // 0 selects the previous cell, 1 the cell of the position, and 2 the next cell.
+            // The gap, in each dimension, between the position and the cell that `steps` selects. In each
+            // dimension the step 0 selects the cell before the position's cell, 1 the position's cell, and 2
+            // the cell after it.
             let gaps = (0..3).map(|d| [within[d], 0.0, 1.0 - within[d]][steps[d]]);
             let cell: Cell =
                 std::array::from_fn(|d| (position[d].floor() as i64).saturating_add(steps[d] as i64 - 1));

@@ -38,7 +38,7 @@ const CHUNK: usize = if cfg!(test) { 8 } else { 512 };
 
 impl Ranking {
     /// Returns the index of the chunk that holds the key `rank`, and the index of this key in the chunk. If
-    /// the key isn't in the list, this is the place where it would be inserted.
+    /// the key isn't in the list, the two indices are the place where it would be inserted.
     fn position(&self, rank: Rank) -> (usize, usize) {
         let below = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < rank));
         let chunk = below.min(self.chunks.len().saturating_sub(1));

@@ -40,7 +40,7 @@ impl From<DataSource> for Shares {
     }
 }
 
-/// The numbers of a batch's trajectories by source.
+/// The number of trajectories from each source in a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourceCounts {
     /// The number of trajectories sampled from the policy in this step.
@@ -144,8 +144,8 @@ mod tests {
         let third = 1.0 / 3.0;
         assert_eq!(counts([third, third, third], 10), [4, 3, 3]);
         assert_eq!(counts([third, third, third], 11), [4, 4, 3]);
-        // The exact numbers are 1.2, 4.2 and 0.6. The third has the largest remainder, so only the third is
-        // rounded up.
+        // The shares of the 6 trajectories are 1.2, 4.2 and 0.6 before rounding. The third has the largest
+        // remainder, so only the third is rounded up.
         assert_eq!(counts([0.2, 0.7, 0.1], 6), [1, 4, 1]);
         assert_eq!(counts([0.7, 0.2, 0.1], 10), [7, 2, 1], "no remainder, whatever the rounding of 0.7 * 10");
         assert_eq!(counts([0.7, 0.2, 0.1], 0), [0, 0, 0]);

@@ -1,4 +1,4 @@
-//! A segment tree of the weights of entries, by serial number.
+//! A binary tree of the weights of a buffer's entries, ordered by serial number.
 
 use super::weights::Weights;
 
@@ -74,9 +74,9 @@ impl SumTree {
         at
     }
 
-    /// Returns the serial number of the first entry at which the running sum of `mass` exceeds `u`; the last
-    /// entry's serial number if the sum never exceeds `u`. `mass` converts a sum of weights to a number. The
-    /// tree must have an entry.
+    /// Sums the entries' weights in the order of serial numbers until the sum exceeds `u`, and returns the
+    /// serial number of the last entry in this sum. `mass` converts a sum of weights to a number. The tree
+    /// must have an entry.
     pub(super) fn at_mass(&self, mut u: f64, mass: impl Fn(Weights) -> f64) -> u64 {
         let mut at = self.root;
         let mut serial = 0;

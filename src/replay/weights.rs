@@ -90,7 +90,8 @@ impl Scale {
         scale
     }
 
-    /// Returns the sum of the weights of some entries, divided by the greatest weight of the buffer.
+    /// Returns the sum of the weights of some entries, divided by the greatest weight of any entry of the
+    /// buffer.
     pub(super) fn mass(&self, weights: Weights) -> f64 {
         let unvisited = if weights.unvisited == 0 { 0.0 } else { (self.unvisited - self.max).exp() };
         weights.over(self.max) + f64::from(weights.unvisited) * unvisited

@@ -61,8 +61,8 @@ impl LocalSearch {
     /// is `true` if the state after `steps` steps is the initial state.
     fn log_turn(self, steps: usize, is_initial: bool) -> f64 {
         let max = self.max_back;
-        // The maximum number of steps is drawn from `1..=max`. This is the number of its values with which
-        // the backward steps stop after exactly `steps` steps.
+        // The maximum number of steps is drawn from `1..=max`. `n_draws` is how many of these values make the
+        // backward steps stop after exactly `steps` steps.
         let n_draws = match steps {
             // Only a search that starts in the initial state takes no step, because this state has no parent.
             0 => return if is_initial { 0.0 } else { f64::NEG_INFINITY },

@@ -1,5 +1,5 @@
 //! Roll-outs. The [`Sampler`] samples trajectories forwards from the initial state and backwards from
-//! finished objects, and searches near objects for other objects ([`LocalSearch`]). Containers hold the
+//! finished objects, and searches for new objects near sampled objects ([`LocalSearch`]). Containers hold the
 //! results.
 //!
 //! A container stores trajectories of different lengths as flat rows of states and actions plus offsets,

@@ -10,13 +10,13 @@ pub(crate) struct Rollout {
     pub(crate) direction: Direction,
     /// The number of steps after which the roll-out fails with an error.
     pub(crate) max_steps: usize,
-    /// `true` to store every state. Otherwise only terminal states are stored, which needs less memory and is
-    /// enough to fill a replay buffer.
+    /// `true` to store every state. Otherwise terminal states are the only states that are stored, which
+    /// needs less memory and is enough to fill a replay buffer.
     pub(crate) keep_states: bool,
 }
 
-/// The transitions of all trajectories, in the order in which the roll-out made them. `Rollout::finish` sorts
-/// them by trajectory.
+/// The transitions of all trajectories, in the order in which the roll-out made them: the first step of each
+/// trajectory, then the second step of each, and so on. `Rollout::finish` sorts them by trajectory.
 struct StepRows<E: Env> {
     /// The number of steps of each trajectory so far.
     lengths: Vec<usize>,
@@ -24,8 +24,8 @@ struct StepRows<E: Env> {
     actions: Option<E::Actions>,
     reverse: Option<E::Actions>,
     exit: Vec<bool>,
-    /// The index of each transition's trajectory, and the index of the step of the roll-out within this
-    /// trajectory.
+    /// The index of each transition's trajectory, and the number of steps that this trajectory had made
+    /// before the transition.
     origins: Vec<(usize, usize)>,
 }
 
@@ -119,8 +119,9 @@ impl Rollout {
         self.finish(rows, terminal, &ended_at)
     }
 
-    /// Sorts the recorded transitions by trajectory, in forward order, and returns the trajectories. For a
-    /// forward roll-out, `ended_at` holds the index of the trajectory of each state in `terminal`.
+    /// Sorts the recorded transitions by trajectory, in forward order, and returns the trajectories.
+    /// `terminal` holds the objects. A forward roll-out lists them in the order in which trajectories ended,
+    /// and `ended_at` holds the indices of these trajectories in the same order.
     fn finish<E: Env>(
         &self,
         rows: StepRows<E>,

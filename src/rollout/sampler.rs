@@ -170,8 +170,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     ) -> Result<Trajectories<E>> {
         let checked = conditions.map(|c| Conditions::checked(c.shallow_clone(), start.len())).transpose()?;
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
-        // Equal states are evaluated once, unless they may have different conditions. Without a network,
-        // finding equal states would save no time.
+        // Equal states are evaluated once, unless they may have different conditions, or the policy has no
+        // parameters. Such a policy is evaluated so fast that finding equal states would save no time.
         let merges = conditions.is_none() && self.policy.parameters().is_some();
         let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
         let exploration = match direction {

@@ -7,8 +7,8 @@ use crate::env::{Classes, Direction, Env, Grouping, Rows};
 /// group consists of isomorphic states.
 pub(crate) struct StateGroups<S> {
     pub(crate) grouping: Grouping,
-    /// The data by which actions are renamed between isomorphic states; `None` if only equal states share a
-    /// group.
+    /// The data from which actions are renamed between the node labels of isomorphic states; `None` if only
+    /// equal states share a group.
     classes: Option<Classes>,
     /// The first state of each group; `None` if each group has a single state. In this case the batch itself
     /// holds these states.

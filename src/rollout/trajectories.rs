@@ -158,8 +158,8 @@ impl<E: Env> Trajectories<E> {
     }
 }
 
-/// Returns the indices of the transitions (or actions) of the trajectories with the indices `walks`, and the
-/// offsets that divide these indices into trajectories.
+/// Returns the indices of the transitions (or actions) of the trajectories with the indices `walks`. The
+/// second list holds the offsets that divide the first list into trajectories.
 pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut rows = Vec::new();
     let mut starts = vec![0];
@@ -195,8 +195,8 @@ impl<E: Env> Owned for Trajectories<E> {
             (Some(first), Some(second)) => Some([first, second].concat()),
             (recorded, None) if other.exit.is_empty() => recorded,
             (None, recorded) if self.exit.is_empty() => recorded,
-            // If only one of the two batches has recorded log-rewards, they are dropped, because the joined
-            // batch needs all or none.
+            // If only one of two non-empty batches has recorded log-rewards, they are dropped, because either
+            // all trajectories of a batch have a recorded log-reward or none has.
             _ => None,
         };
         let shift = self.exit.len();

@@ -119,9 +119,10 @@ impl<E: Env> Transitions<'_, E> {
     }
 
     /// Converts each transition to a separate trajectory. If a transition doesn't finish its object, the new
-    /// trajectory also gets the next transition of the original trajectory, which then counts as an exit. The
-    /// second result is `true` for each transition that was added in this way. Rewards of finished objects
-    /// are evaluated unless they were recorded.
+    /// trajectory also gets the next transition of the original trajectory, because objectives take the flow
+    /// of the state after the first transition from the second one. The added transition is treated as an
+    /// exit. The second result has an entry for each transition of the new trajectories: `true` if it was
+    /// added. Rewards of finished objects are evaluated unless they were recorded.
     pub(crate) fn cut_out(&self, reward: &dyn Reward<E::States>) -> Result<(Trajectories<E>, Vec<bool>)> {
         let trajectories = self.trajectories;
         let next = trajectories.next_rows();

@@ -94,9 +94,9 @@ impl<E: Env> Owned for Walks<E> {
 }
 
 impl<E: ReplayEnv> Walks<E> {
-    /// Returns a walk to each of these finished objects. [`ReplayEnv::way_back`] chooses its backward
-    /// actions. In an environment up to isomorphism nodes are labelled in the order in which they were
-    /// inserted.
+    /// Returns a walk to each of these finished objects. The actions of a walk undo the backward actions that
+    /// [`ReplayEnv::way_back`] chooses. In an environment up to isomorphism nodes are labelled in the order
+    /// in which they were inserted.
     pub(crate) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
         Trajectories::default_paths(env, terminal)?.walks(env)
     }

@@ -32,7 +32,7 @@ pub trait Rows: Clone + Send + Sync {
     }
 
     /// Describes a row in words, for messages. If the result is `None` (the default), messages show the key
-    /// of the row instead.
+    /// by which the environment identifies the row.
     fn describe(&self, _row: usize) -> Option<String> {
         None
     }
@@ -53,7 +53,8 @@ impl Slots {
     /// A number that isn't a slot of any state.
     pub const NONE: u32 = u32::MAX;
 
-    /// Converts an index among all slots of a state to a slot.
+    /// Converts the index of a slot, counted over all slots of a state, to the number type that [`Slots`]
+    /// stores.
     ///
     /// ```
     /// use gfn::env::Slots;

@@ -32,7 +32,8 @@ impl Block {
 pub struct Masks {
     /// The direction of the actions.
     pub direction: Direction,
-    /// The blocks, one for each action type, in the order in which a network returns their logits.
+    /// The blocks (tables of slots), one for each action type, in the order in which a network returns their
+    /// logits.
     pub blocks: Vec<Block>,
     /// The index in `legal` of each state's first slot, followed by the number of slots.
     pub slot_ptr: Vec<usize>,

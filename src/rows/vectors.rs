@@ -63,7 +63,7 @@ impl<T: Entry> Vectors<T> {
         Self { width, values: vec![value; n * width] }
     }
 
-    /// Creates vectors of `W` entries, one from each array.
+    /// Creates one vector of `W` entries from each array.
     #[must_use]
     pub fn from_rows<const W: usize>(rows: impl IntoIterator<Item = [T; W]>) -> Self {
         const { assert!(W > 0, "a vector has at least one entry") };
@@ -172,8 +172,8 @@ impl<T: Entry> Rows for Vectors<T> {
     }
 }
 
-/// Returns the hash of a row by multiplication and folding. The fold at the end mixes high bits into the low
-/// bits, because a hash table uses both, and states often differ only in few low bits.
+/// Returns a hash of a row. Each multiplication mixes low bits into the high bits, and the XOR at the end
+/// mixes high bits into the low bits. A hash table uses both, and states often differ only in few low bits.
 fn hash<T: Entry>(row: &[T]) -> u64 {
     let mixed =
         row.iter().fold(0u64, |hash, x| (hash.rotate_left(5) ^ x.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -86,7 +86,8 @@ where
     }
 
     /// Returns the number of modes over time, and the modes' keys as JSON in a tensor of bytes. The keys
-    /// aren't part of the JSON state, because the manifest is too small for millions of keys.
+    /// aren't part of the JSON state, because a checkpoint's JSON file must stay small, and a run may find
+    /// millions of modes.
     fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
         let keys = serde_json::to_vec(self.tracker.set())
             .map_err(|error| Error::contract("keys of modes must be values that JSON can hold", error))?;

@@ -28,7 +28,8 @@ pub enum FitOutcome {
 }
 
 impl FitOutcome {
-    /// Returns the outcome that the first replica sent as a number.
+    /// Converts a number back to the outcome. The first replica sends its outcome to the other replicas as a
+    /// number.
     fn from_number(number: f64) -> Self {
         let all = [Self::Done, Self::Stopped, Self::Interrupted];
         all.into_iter().find(|one| f64::from(*one as u8) == number).unwrap_or(Self::Stopped)
@@ -107,8 +108,8 @@ impl<E: Env> std::fmt::Debug for Fit<'_, E> {
 
 impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Returns a run that ends when the trainer has made `steps` steps in total, including steps before a
-    /// resume. By default it has new [`Warnings`], which are dropped at its end; [`warnings`](Self::warnings)
-    /// sets an observer that can be kept over several runs.
+    /// resume. By default the run has a new observer of warnings ([`Warnings`]), which is dropped at its end.
+    /// [`warnings`](Self::warnings) sets an observer that can be kept over several runs.
     #[must_use]
     pub fn new(steps: usize) -> Self {
         Self {
@@ -130,9 +131,9 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         self
     }
 
-    /// Sets the observer of warnings, to access its warnings after the run, or to keep its memory over
-    /// several runs. By default each run has a new observer of warnings, which prints them on stderr. The
-    /// observer of warnings is called before all other observers.
+    /// Sets the observer of warnings, to access its warnings after the run, or to use one observer, with all
+    /// that it has recorded, for several runs. By default each run has a new observer of warnings, which
+    /// prints them on stderr. The observer of warnings is called before all other observers.
     #[must_use]
     pub fn warnings(mut self, warnings: &'a mut Warnings<E::States>) -> Self {
         self.warnings = Some(warnings);

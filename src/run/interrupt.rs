@@ -14,7 +14,8 @@ use crate::{Error, Result};
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
-    /// `true` if a signal has arrived since the number of listening runs rose from 0 to 1.
+    /// `true` if a signal has arrived. A run that starts to listen resets this flag, unless another run is
+    /// listening already.
     has_arrived: Arc<AtomicBool>,
     /// `true` if the next signal ends the process.
     deadly: Arc<AtomicBool>,

@@ -67,7 +67,9 @@ fn open(path: &Path, done: usize) -> Result<File> {
         line.clear();
         let length = reader.read_until(b'\n', &mut line).map_err(io)?;
         if !line.ends_with(b"\n") {
-            // The line is empty or incomplete: the file ends here, or a killed run left a partial line.
+            // The line is empty or incomplete: the file ends here, or a killed run left a partial line. Lines
+            // of metrics begin with a brace. If this line doesn't, the file wasn't written by this observer,
+            // so it isn't overwritten.
             if length > 0 && line[0] != b'{' {
                 return Err(foreign(number));
             }

@@ -20,7 +20,8 @@ pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     }
     let before = mode();
     let _restore = Restore(before);
-    // Bit 15 is FTZ (flush to zero), and bit 6 is DAZ (denormals are zero).
+    // In the SSE control register, bit 15 replaces denormal results by zero (FTZ), and bit 6 replaces
+    // denormal inputs by zero (DAZ).
     set_mode(before | 1 << 15 | 1 << 6);
     work()
 }

@@ -40,7 +40,7 @@ pub(super) fn n_gpus() -> &'static Result<usize, Refusal> {
 fn load_cuda() -> Result<(), Refusal> {
     use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-    // The call refers to libtorch, because otherwise the linker might have dropped libtorch itself.
+    // This call makes the program refer to libtorch, so that the linker doesn't drop libtorch itself.
     let _ = tch::get_num_threads();
     // The build script passes on the folder of the libtorch with which this crate was linked.
     let built_with = option_env!("GFN_LIBTORCH_LIB").map(PathBuf::from);

@@ -17,8 +17,8 @@ use crate::{Error, Result, parallel};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
-    /// The number of threads of rayon's pool, which steps, masks and encodes states and evaluates small
-    /// networks. Results are the same, bit for bit, with any number of threads.
+    /// The number of threads of rayon's pool, which applies actions, computes masks, encodes states and
+    /// evaluates small networks. Results are the same, bit for bit, with any number of threads.
     pub rayon: usize,
     /// The number of threads of libtorch's pools, which split large products and sums. Results with different
     /// numbers of threads differ by rounding.
@@ -107,8 +107,8 @@ impl Threads {
         }
         if threads > 1 {
             // An operation that is large enough to be split starts libtorch's threads. These threads inherit
-            // the mode for denormal numbers from the thread that starts them, which is why they are started
-            // here.
+            // the mode for denormal numbers from the thread that starts them. They are started here, while
+            // the mode of this thread treats denormal numbers as zero.
             let _ = flushing_denormals(|| {
                 tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp()
             });
@@ -164,7 +164,8 @@ fn chose_libtorch_threads() -> bool {
 }
 
 /// Returns the number of cores that this process may use, and the number of cores of the system. The two
-/// numbers differ in a container with a limit, which libtorch's default ignores.
+/// numbers differ in a container with a limit on cores. libtorch's default number of threads ignores this
+/// limit.
 fn cores() -> [usize; 2] {
     let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     [usable, online_cores().unwrap_or(usable)]

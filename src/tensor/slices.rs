@@ -13,9 +13,9 @@ use tch::{Device, Kind, TchError, Tensor, no_grad};
 pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R> {
     let (data, len) = elements(tensor)?;
     // SAFETY: `elements` has checked that `len` aligned f32 lie at `data`. `tensor` keeps the storage alive,
-    // and `f` is given no tensor, so nothing on this thread writes to it meanwhile. A clone of the tensor on
-    // another thread is excluded by the contract of `Adam::step`, as it is for libtorch's own in-place
-    // operations.
+    // and `f` is given no tensor, so nothing on this thread writes to it meanwhile. Access through a clone of
+    // the tensor on another thread is excluded by the contract of `Adam::step`, as it is for libtorch's own
+    // in-place operations.
     Some(f(unsafe { std::slice::from_raw_parts(data, len) }))
 }
 
@@ -40,9 +40,9 @@ pub(crate) fn write<R>(
     Some(f(a, b))
 }
 
-/// Tells autograd that a tensor was modified, so that an earlier computation that recorded its old value
-/// can't be differentiated any more. Every in-place operation raises the version of the tensor. The operation
-/// used here changes nothing else.
+/// Tells autograd that a tensor was modified. An earlier computation that recorded the tensor's old value can
+/// then no longer be differentiated. Autograd compares versions of a tensor, and every in-place operation
+/// raises the version. The operation used here changes nothing else.
 pub(crate) fn mark_modified(tensor: &Tensor) -> Result<(), TchError> {
     no_grad(|| tensor.shallow_clone().f_transpose_(0, 0).map(|_| ()))
 }

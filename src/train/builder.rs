@@ -34,7 +34,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// Adds given trajectories, such as an offline data set. Their share of a batch is
     /// [`TrainerConfig::source`](super::TrainerConfig::source); the first step returns an error if that share
     /// is 0. Training adds no trajectories to the data and uses their stored log-rewards. A checkpoint
-    /// contains the data only if trajectories are drawn by loss, because their losses must then be saved.
+    /// contains the data only if trajectories are drawn with probabilities that depend on their losses,
+    /// because these losses must then be saved.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
         self.sources.insert(Share::Data, Box::new(Replay::new(data, true)));

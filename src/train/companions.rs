@@ -68,8 +68,9 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         &[]
     }
 
-    /// Inserts quantities into `_supplied` that the objective needs and [`score`](crate::objective::score)
-    /// can't compute. The trainer calls this method before it scores a batch.
+    /// Inserts into `_supplied` the quantities that the objective needs and
+    /// [`score`](crate::objective::score) can't compute. The trainer calls this method before it scores a
+    /// batch.
     ///
     /// # Errors
     /// Any error that must end the step before it updates anything.
@@ -110,16 +111,17 @@ pub enum AverageFor {
 /// A copy of the parameters that is updated every few steps: the moving average, or a target network, which
 /// is an average with decay 0.
 pub(super) struct Averaged {
-    /// The name of the copy's section in a checkpoint: `average` or `target_network`.
+    /// The name of the section that holds the copied parameters in a checkpoint: `average` or
+    /// `target_network`.
     pub(super) name: &'static str,
     pub(super) average: Average,
-    /// The number of training steps between two updates of the copy.
+    /// The number of training steps between two updates of the copied parameters.
     pub(super) every: usize,
     pub(super) purpose: AverageFor,
 }
 
 impl Averaged {
-    /// Updates the copy after step number `step`, if an update is due.
+    /// Updates the copy of the parameters after step number `step`, if an update is due.
     pub(super) fn follow(&mut self, parameters: Option<&Parameters>, step: usize) -> Result<()> {
         match parameters {
             Some(parameters) if step.is_multiple_of(self.every) => self.average.update(parameters),

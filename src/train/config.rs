@@ -42,8 +42,9 @@ pub struct TransitionBatches {
 pub struct TrainerConfig {
     /// The number of trajectories per step, from all sources together.
     pub batch: usize,
-    /// The shares of fresh, replayed and given trajectories. Without a replay buffer, while the buffer is
-    /// empty, and in the first `replay_after` steps, fresh trajectories take the replayed share, too.
+    /// The shares of fresh trajectories, of replayed trajectories, and of trajectories from given data.
+    /// Without a replay buffer, while the buffer is empty, and in the first `replay_after` steps, fresh
+    /// trajectories take the replayed share, too.
     pub source: DataSource,
     /// The number of training steps before the first draw from the replay buffer.
     pub replay_after: usize,
@@ -230,9 +231,9 @@ impl StepStats {
         let log_z =
             if scores.ahead.is_none() { scores.log_z_estimates(reward_exponent) } else { vec![f64::NAN] };
         self.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
-        // A trainer without other replicas replaces this mean by the mean over its trajectories. With several
-        // replicas it keeps this mean, because it has the scores but not the trajectories of the other
-        // replicas.
+        // This mean length comes from the scores. A trainer without other replicas replaces it by the mean
+        // over its trajectories. One of several replicas keeps it, because a replica has the scores but not
+        // the trajectories of the others.
         self.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
         (self.distinct, self.states) = scores.distinct;
     }

@@ -160,8 +160,8 @@ impl<E: Env> Context<E> {
         }
     }
 
-    /// Returns an error for an update without [`Trainer::apply`] if only `apply` computes the gradients (with
-    /// chunks or several replicas).
+    /// Returns an error for an update without [`Trainer::apply`] if batches are scored in chunks or there are
+    /// several replicas, because only `apply` computes the gradients in these cases.
     pub(super) fn check_custom_update(&self) -> Result<()> {
         let (setting, remedy) = if self.replicas().is_some() {
             ("a run with several replicas", "update by `Trainer::apply`, which sums their gradients")
@@ -241,8 +241,8 @@ impl TrainEnv for GraphEnv {
 impl TrainEnv for VectorEnv {
     fn check_laws(&self) -> Result<()> {
         let budget = Budget::quick();
-        // Checking a vector may try each of its moves on a copy. Wide vectors have many moves, so they get a
-        // smaller budget.
+        // The check may try each move of a state vector on a copy of the vector. The more entries a vector
+        // has, the longer copying takes, so the budget is divided by their number.
         let entries = budget.entries / self.width().max(1);
         check_env(self, Budget { entries, ..budget }, &mut Rng::seeded(0)).map(drop)
     }

@@ -108,9 +108,9 @@ impl BatchScores {
         Err(Error::missing("a source that learns from losses", "the scores of whole batches", remedy))
     }
 
-    /// Returns an error for an empty batch, and for scores of other trajectories than `trajectories`.
-    /// Otherwise returns `true`, or `false` for scores of single transitions or of parts of the batch, from
-    /// which sources can't learn.
+    /// Returns an error for an empty batch. Returns `false` for scores of single transitions or of parts of
+    /// the batch, from which sources can't learn. Otherwise returns `true`, or an error if the scores are
+    /// those of other trajectories than `trajectories`.
     pub(super) fn check_batch<E: Env>(&self, trajectories: &Trajectories<E>) -> Result<bool> {
         if trajectories.is_empty() {
             return Err(Error::config("batch", "no trajectory", "at least one trajectory"));
@@ -360,8 +360,8 @@ impl QuantityOffsets {
         }
     }
 
-    /// Propagates the gradients of `leaves` through the scores of `part` into the parameters, and advances
-    /// the indices past the part. Returns `true` if any of the part's scores depends on the parameters.
+    /// Propagates the gradients of `leaves` through the scores of `part` into the parameters, and moves each
+    /// index past the part. Returns `true` if any of the part's scores depends on the parameters.
     pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
         let mut terms = Vec::new();
         for (quantity, values) in part.all() {

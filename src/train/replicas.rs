@@ -54,9 +54,9 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
 }
 
 /// Compares the environments of all replicas, and their rewards for the objects of a few random walks. All
-/// replicas make the same walks. `has_own_rewards` is `true` if trajectories are sampled outside and come
-/// with log-rewards. Rewards and conditions aren't compared then, because the trainer's reward may be a
-/// placeholder.
+/// replicas make the same walks. `has_own_rewards` is `true` if trajectories are sampled outside of the
+/// trainer and come with log-rewards. Rewards and conditions aren't compared then, because the trainer's
+/// reward may be a placeholder.
 ///
 /// # Errors
 /// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another
@@ -179,8 +179,8 @@ fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     let offsets = rows(next()?);
     let inner = rows(next()?);
     let conditions = next()?;
-    // `pack` writes row indices in ascending order. A message with another order is refused, because `pack`
-    // didn't write it.
+    // `offsets` and `inner` are indices of transitions, which `pack` writes in ascending order. A message
+    // with another order is refused, because `pack` didn't write it.
     let n = offsets.last().copied()?;
     if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
         return None;

@@ -192,8 +192,8 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// The errors of sampler, reward, policy and sources. Steps 1, 11 and 101 check the policy as
-    /// [`new`](Self::new) does, and return [`Error::Contract`] for a reward that depends on meaningless
-    /// labels. [`reward_calls`](Self::reward_calls) doesn't count this check's objects (at most 16).
+    /// [`new`](Self::new) does, and return [`Error::Contract`] for a reward that differs between isomorphic
+    /// graphs. [`reward_calls`](Self::reward_calls) doesn't count the check's objects (at most 16).
     pub fn draw(&mut self) -> Result<Batch<E>> {
         (E::trainer_code().draw)(self)
     }
@@ -325,8 +325,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// companion's [`before_update`](super::Companion::before_update) and then the optimizer.
     ///
     /// # Errors
-    /// The errors of companions and [`Optimizer::step`]; [`Error::Missing`] with chunks or several replicas,
-    /// because only [`apply`](Self::apply) computes their gradients.
+    /// The errors of companions and [`Optimizer::step`]; [`Error::Missing`] for scores in chunks or of
+    /// several replicas: only [`apply`](Self::apply) computes their gradients.
     pub fn update(&mut self) -> Result<()> {
         self.context.check_custom_update()?;
         self.update_parameters()
@@ -360,8 +360,8 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// # Errors
     /// The errors of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`]
-    /// for a step without [`apply`](Self::apply) if the trainer has chunks or several replicas, and for
-    /// scores of parts of a batch if a source learns from losses.
+    /// for a step without [`apply`](Self::apply) if batches are scored in chunks or by several replicas, and
+    /// for scores of parts of a batch if a source learns from losses.
     pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
         (E::trainer_code().advance)(self, batch, scores)
     }

@@ -11,7 +11,7 @@ use gfn_extras::condition::{
 };
 use tch::Tensor;
 
-/// Returns a reward that looks up the value of a state in a list. The index is the number of the state.
+/// Returns a reward R that is given by a list: state `s` has the reward `values[s]`.
 fn table(values: &'static [f64]) -> Arc<dyn Reward<Slots> + Send + Sync> {
     Arc::new(move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.0.iter().map(|&s| values[s as usize].ln()).collect())
@@ -76,12 +76,13 @@ fn a_focus_is_a_cone() {
     let exponent = 0.2f64.ln() / 0.9f64.ln();
     let beside = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
     assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
-    // The first object is outside of the cone around the goal direction. The second object has no direction,
-    // because both of its objectives are 0. Both objects get the fixed log-reward, to which beta isn't
-    // applied.
+    // The objectives of the first object, (3, 4), point too far away from the goal direction (1, 0): they are
+    // outside of the cone around it. The objectives of the second object are both 0, so they have no
+    // direction. Both objects get the fixed log-reward -75, to which beta isn't applied.
     assert_eq!(log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
     assert_eq!(log_reward_at(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
-    // The factor on the surface of the cone, at a cosine of 0.9, must be the setting 0.2.
+    // A cosine of 0.9 is the limit of the cone. The factor at this cosine is a setting of the cone, so it
+    // must be 0.2.
     let factor = cone().log_factor(0.9).unwrap();
     assert!((factor - 0.2f64.ln()).abs() < 1e-12);
 }
@@ -94,7 +95,8 @@ fn missing_parts_are_reported() {
     let vectors =
         reward.conditioning().encode(&reward.conditioning().conditions(3, &mut Rng::seeded(0))).unwrap();
     assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
-    // The closures don't define rewards of unfinished objects, so the combined reward doesn't either.
+    // The two combined rewards don't define rewards of unfinished objects, so their combination doesn't
+    // either.
     assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
     let one = ConditionedReward::new(reward.conditioning().clone(), vec![table(&[1.0])]);
     assert!(matches!(one, Err(Error::Config { .. })));

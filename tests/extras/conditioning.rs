@@ -15,8 +15,8 @@ fn all(encoding: Encoding) -> Conditioning {
         .unwrap()
 }
 
-/// Tests draws at the end of a range. The draws must stay within the range after decoding, in single and
-/// double precision.
+/// Tests reward exponents that are drawn at the upper end of their range. After encoding and decoding they
+/// must still lie within the range, in single and double precision.
 #[test]
 fn the_ends_of_a_range_are_written_again() {
     for (encoding, most) in [(Encoding::Thermometer { bins: 8 }, 7.7), (Encoding::Number, 0.1)] {

@@ -8,8 +8,9 @@ use gfn_extras::pareto::{focus_accuracy, inverted_generational_distance, r2_indi
 fn distances_from_a_front_by_hand() {
     let front = Reals::from_rows([[0.0, 4.0], [3.0, 0.0], [2.0, 2.0]]);
     assert_eq!(inverted_generational_distance(&front, &front).unwrap(), 0.0);
-    // The three points of the front have distances 4, 3 and sqrt 8 from the origin. More objective vectors
-    // can't increase the indicator.
+    // The three points of the front have distances 4, 3 and sqrt 8 from the origin. An additional objective
+    // vector can't increase the mean of these distances, because each point of the front counts the distance
+    // to its nearest vector.
     let origin = Reals::from_rows([[0.0, 0.0]]);
     let far = inverted_generational_distance(&origin, &front).unwrap();
     assert!((far - (7.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
@@ -35,8 +36,10 @@ fn distances_from_a_front_by_hand() {
 fn r2_by_hand() {
     let weights = Reals::from_rows([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]);
     let utopia = [1.0, 2.0];
-    // The distances of the two points from the utopian point are (0.5, 1) and (0, 2) per objective. For the
-    // three weight vectors, the smallest weighted distances are 0, 0.5 and 1.
+    // The distances of the two points from the utopian point are (0.5, 1) and (0, 2), one number per
+    // objective. A weight vector multiplies these numbers, and the largest product is the weighted distance
+    // of a point. For the three weight vectors, the smallest weighted distances of the points are 0, 0.5 and
+    // 1.
     let points = Reals::from_rows([[0.5, 1.0], [1.0, 0.0]]);
     assert!((r2_indicator(&points, &weights, &utopia).unwrap() - (0.0 + 0.5 + 1.0) / 3.0).abs() < 1e-15);
     // A point that another point dominates must change nothing. A point that dominates another point must

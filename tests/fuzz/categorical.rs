@@ -6,8 +6,8 @@ use gfn::env::{Block, Direction, Masks, Slots};
 use gfn::{Error, Rng};
 use tch::{Kind, Tensor};
 
-/// Draws random masks with one to three action types, of which each state has up to three rows of slots. Also
-/// draws a logit for each slot, listed per action type.
+/// Draws random masks with one to three action types. For each action type, a state has up to three rows of
+/// slots. Also draws a logit for each slot, listed per action type.
 fn draw_case(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     let n = 1 + rng.below(5);
     let spread = [0.0, 0.1, 1.0, 30.0, 1e4][rng.below(5)];

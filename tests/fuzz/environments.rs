@@ -16,7 +16,8 @@ use tch::Tensor;
 /// The largest number of states of an environment. Larger environments are skipped.
 const MAX_STATES: usize = 400;
 
-/// Random rules. A rule depends either on quantities that are the same for all labellings, or on a label.
+/// Random rules. The rule `label` depends on the label of a node. The other rules are equal for isomorphic
+/// graphs.
 #[derive(Clone, Copy, Debug)]
 struct RandomRules {
     /// Nodes whose degree has this remainder modulo 3 get no edge.
@@ -104,8 +105,8 @@ fn env(rng: &mut Rng) -> Result<GraphEnv> {
     Ok(env.with_backward(if rng.below(3) == 0 { BackwardRule::ByType } else { BackwardRule::Derived }))
 }
 
-/// Returns a log-reward that depends on the numbers of edges and nodes and on attributes, but not on
-/// labels.
+/// Returns log-rewards that depend on how many edges and nodes a graph has, and on classes and attributes of
+/// its nodes, but not on labels.
 fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| {
         let attributes: usize =

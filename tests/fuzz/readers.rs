@@ -73,9 +73,9 @@ fn edge_lists() {
         80_000,
         |text| {
             if let Ok(graphs) = GraphFormat::EdgeList.read(text) {
-                // Graphs that were read must stay unchanged if they are written and read again. Writing may
-                // fail, because a file with long comments can have graphs that are too large for a file
-                // without comments.
+                // Graphs that were read must stay unchanged if they are written and read again. Writing fails
+                // if the reader would refuse the written text. The reader permits less memory for a shorter
+                // text, and the written text lacks the comments of the first text.
                 if let Ok(again) = GraphFormat::EdgeList.write(&graphs) {
                     assert!(GraphFormat::EdgeList.read(again.as_bytes()).unwrap() == graphs);
                 }

@@ -47,7 +47,7 @@ pub(crate) fn each_graph_env(check: &impl Check) {
 }
 
 /// Returns configurations in which new nodes have no edges (`Growth::Free`) or an edge to an old node
-/// (`Growth::Attached`). Each of them is labelled or up to isomorphism, and directed or undirected. Some have
+/// (`Growth::Attached`). Both kinds occur labelled and up to isomorphism, directed and undirected. Some have
 /// classes and attributes, some start from an initial graph, and some have neither.
 fn buildings() -> Vec<GraphBuildingConfig> {
     let mut out = Vec::new();

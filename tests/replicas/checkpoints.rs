@@ -70,7 +70,7 @@ fn replicas_resume_with_separate_buffers_bit_for_bit() {
 }
 
 /// Tests a run that was killed between two saves: one replica has replaced its checkpoint, the other hasn't.
-/// The other replica's new checkpoint is complete, but still has its hidden name.
+/// The other replica's new checkpoint is complete, but still has the hidden name under which it was written.
 #[test]
 fn replicas_go_on_from_the_newest_step_that_all_have() {
     let folder = Folder::new("replicas-between");
@@ -83,15 +83,16 @@ fn replicas_go_on_from_the_newest_step_that_all_have() {
         run(2, 8, Some(&half), &half);
         copy(&folder.join(last), &folder.join(&format!(".{last}.partial")));
         copy(&folder.join("older"), &folder.join(last));
-        // The first resume completes the save. At the second resume the checkpoints are already complete.
+        // The first resume completes the interrupted save: it renames the checkpoint that has a hidden name.
+        // At the second resume the checkpoints are already complete.
         for before in [5, 8] {
             assert_eq!(step(&folder.join(last)), before);
             assert!(run(2, 12, Some(&half), &resumed) == at_once);
             assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
         }
     }
-    // This run was killed at its first save. One replica has its checkpoint; the other's checkpoint is
-    // complete, but still has its hidden name.
+    // This run was killed at its first save. One replica has its checkpoint. The other replica's checkpoint
+    // is complete, but still has the hidden name under which it was written.
     run(2, 8, Some(&half), &half);
     std::fs::rename(folder.join("half.1"), folder.join(".half.1.partial")).unwrap();
     assert!(run(2, 12, Some(&half), &resumed) == at_once);

@@ -293,8 +293,8 @@ fn an_overweight_share_is_detected() {
     }
 }
 
-/// Checks that averaging the gradients of separate shares would be wrong: an objective that compares
-/// trajectories with the mean of the batch has another gradient on the whole batch.
+/// Checks that averaging the gradients of separate shares would be wrong: if an objective compares
+/// trajectories with the mean of their batch, the average isn't the gradient of the whole batch.
 #[test]
 fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
     let gradient = |rows| {
@@ -319,8 +319,8 @@ fn every_objective_of_the_table_is_compared() {
     let cells =
         text.lines().filter_map(|line| line.strip_prefix("//! |")?.split_once("[`")?.1.split_once("`]"));
     let mut named: BTreeSet<&str> = cells.filter_map(|(name, _)| name.rsplit(':').next()).collect();
-    // One row of the table has two objectives. Only the first objective of a row is parsed, so the second is
-    // added here.
+    // One row of the table in `gfn::objective` has two objectives. Only the first objective of a row is
+    // parsed, so the second is added here.
     named.insert("AugmentedDetailedBalance");
     let compared: Vec<String> = OBJECTIVES.iter().map(|make| format!("{:?}", make())).collect();
     let compared: BTreeSet<&str> = compared.iter().flat_map(|one| one.split(|c| !is_name(c))).collect();

@@ -68,8 +68,8 @@ fn run_id(path: &Path) -> u64 {
     Checkpoint::load(path).unwrap().manifest().state["run_id"].as_u64().unwrap()
 }
 
-/// Returns the paths of the checkpoints of both replicas, and of the hidden checkpoints that remain if a run
-/// is killed while saving.
+/// Returns the paths of the checkpoints of both replicas, and the paths of the hidden folders to which
+/// checkpoints are written before they are renamed. A hidden folder remains if a run is killed while saving.
 fn paths(path: &Path) -> [PathBuf; 4] {
     let name = path.file_name().unwrap().to_str().unwrap();
     let names =
@@ -153,8 +153,8 @@ fn checkpoints_of_different_runs_are_refused_and_kept() {
     assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "all files are as they were");
 }
 
-/// Checks that hidden checkpoints of another run in the folder aren't taken for newer checkpoints of this
-/// run.
+/// Checks that staged checkpoints, which a killed run left under hidden names, aren't taken for newer
+/// checkpoints of this run if they belong to another run.
 #[test]
 fn a_staged_checkpoint_of_another_run_is_left_alone() {
     let folder = Folder::new("other-runs-staged");

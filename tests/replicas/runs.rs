@@ -222,8 +222,8 @@ fn no_replica_waits_for_one_that_has_ended() {
         replica.sum(&mut Tensor::from_slice(&[1.0]))
     });
     says(&left.unwrap_err(), &["replica 1: it has ended"]);
-    // An exchange of messages after a failed one must fail, too. An old message must not be taken for the
-    // answer.
+    // After an exchange of messages has failed, later exchanges must fail, too. A message that is left over
+    // from the failed exchange must not be taken for an answer of the other replica.
     let again = replicate(2, |replica| {
         if replica.rank() == 1 {
             return replica.join(&Tensor::from_slice(&[1.0])).map(|_| true);
@@ -319,8 +319,8 @@ fn slow_rewards_overlap() {
             let trainer =
                 Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
             let mut trainer = trainer.with_group(replica)?;
-            // The first step isn't timed, because each replica evaluates additional objects in it, which are
-            // the same for all replicas.
+            // The first step isn't timed. In this step each replica also computes the rewards of a few more
+            // objects, to compare its reward with the rewards of the others.
             trainer.step()?;
             let started = Instant::now();
             Fit::new(7).run(&mut trainer)?;

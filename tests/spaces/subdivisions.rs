@@ -14,8 +14,8 @@ pub(crate) struct Subdivide {
     pub(crate) max_nodes: usize,
 }
 
-/// Returns the two neighbours of a node that may have been inserted into an edge. Returns `None` for any
-/// other node.
+/// Returns the two neighbours of a node that may have been inserted into an edge: a node with exactly two
+/// neighbours, which aren't joined. Returns `None` for any other node.
 fn ends(graph: &GraphState, c: u32) -> Option<(u32, u32)> {
     let mut near = graph.adjacency().neighbours(c as usize).map(|a| a as u32);
     match (near.next(), near.next(), near.next()) {

@@ -37,8 +37,8 @@ const BINS: usize = 50;
 /// The number of simulated perfect samplers over which the noise floor is averaged. The noise floor is the
 /// JSD between a perfect sampler's samples and the target.
 const FLOORS: usize = 20;
-/// The norm to which the gradients of boxes and lines are clipped. A density has no upper bound, so its
-/// gradient may be very large.
+/// The norm to which gradients are clipped in the tasks on the box and on the line. A density has no upper
+/// bound, so its gradient may be very large.
 const MAX_NORM: f64 = 10.0;
 /// The share of each batch, with --polar, that consists of backward trajectories from uniform points of the
 /// box. The modes near the corners (0, 1) and (1, 0) are many steps away from the start at (0, 0), so
@@ -131,7 +131,7 @@ pub(crate) struct Lines {
 
 /// The number of steps of each trajectory on the line.
 const STEPS: usize = 5;
-/// The interval of the line on which densities are drawn and compared.
+/// The interval of the line on which the densities of the samples and of the target are plotted and compared.
 const RANGE: (f64, f64) = (-1.0, 8.0);
 /// The number of cells into which `RANGE` is divided for the histogram of samples.
 const CELLS: usize = 90;

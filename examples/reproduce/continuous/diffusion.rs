@@ -16,8 +16,9 @@ use gfn_gym::diffusion::{
 
 use crate::prelude::*;
 
-/// A function that builds a target, and the scale sigma of the process that samples this target. Following
-/// Sendera et al. (2024), sigma^2 is 5 for the grids of Gaussians, and 1 for targets with many coordinates.
+/// A function that builds a target, and the scale sigma of the pinned Brownian motion that samples this
+/// target. Following Sendera et al. (2024), sigma^2 is 5 for the grids of Gaussians, and 1 for targets with
+/// many coordinates.
 type MakeTarget = (fn() -> Result<Arc<dyn Target>>, f64);
 
 const TARGETS: &[Choice<MakeTarget>] = &[
@@ -39,7 +40,7 @@ const TARGETS: &[Choice<MakeTarget>] = &[
     ),
 ];
 
-/// The scale sigma of the process for grids of Gaussians: the square root of 5.
+/// The scale sigma of the pinned Brownian motion for grids of Gaussians: the square root of 5.
 const GRID_SIGMA: f64 = 2.236_067_977_499_79;
 /// The number of trajectories from which log Z is estimated (Sendera et al. 2024).
 const EVALUATED: usize = 2_000;
@@ -79,8 +80,8 @@ pub(crate) struct Diffusion {
 const SEARCH: (usize, usize) = (300, 100);
 /// The default capacity of the replay buffer with --local-search.
 const SEARCHED: usize = 60_000;
-/// The largest deviation of a learned backward policy from the Brownian bridge, in standard deviations of the
-/// process.
+/// The largest shift of the mean of a backward step by a learned backward policy, in standard deviations of
+/// the step. Without a shift the steps are those of a Brownian bridge.
 const BACKWARD_RANGE: f64 = 0.5;
 
 impl Task for Diffusion {
@@ -226,8 +227,8 @@ impl Task for PosteriorDiffusion {
         let mut rng = run.rng();
         let prior_target = Arc::new(Mixture::twenty_five_modes());
         let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
-        // A data set is the only source of trajectories. They are drawn backwards by the process itself,
-        // which is a fixed P_B that leads to the origin.
+        // A data set is the only source of trajectories. They are drawn backwards from its objects to the
+        // origin, by the fixed P_B of the pinned Brownian motion.
         let source = DataSource::new(0.0, 0.0, 1.0)?;
         let replay_path = ReplayPath::UniformBackward;
         let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
@@ -247,8 +248,8 @@ impl Task for PosteriorDiffusion {
         let truth = ratio.posterior().clone();
         let policy = make(&mut rng)?;
         copy(prior.as_ref(), &policy);
-        // The initial parameters are overwritten by the next line. A separate random stream draws these
-        // parameters, so that the run's stream isn't changed.
+        // The parameters of `fixed` are overwritten by `copy`. A separate random stream draws their initial
+        // values, so that the run's stream isn't changed.
         let fixed = make(&mut Rng::seeded(0))?;
         copy(prior.as_ref(), &fixed);
         let policy = WithPrior { policy, prior: fixed };

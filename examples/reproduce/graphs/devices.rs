@@ -25,8 +25,8 @@ pub(crate) struct Devices {
 type Grid = Trainer<VectorEnv>;
 type Rings = Trainer<GraphEnv>;
 
-/// A reward that also rates unfinished states, which some objectives need. The log-reward is a tenth of the
-/// sum of a point's coordinates, or a tenth of the number of a graph's edges.
+/// A reward that also rates unfinished states, because some objectives need the rewards of such states. The
+/// log-reward is a tenth of the sum of a point's coordinates, or a tenth of the number of a graph's edges.
 struct Sums;
 
 impl Reward<VectorStates> for Sums {

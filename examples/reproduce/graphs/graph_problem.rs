@@ -96,8 +96,9 @@ const CONVS: &[Choice<ConvKind>] = &[
     ),
 ];
 
-/// The random model that draws the input graphs: Erdos-Renyi graphs with few nodes, graphs of the model RB on
-/// which large independent sets are hard to find, or Barabasi-Albert graphs.
+/// The random model that draws the input graphs. `Small` draws Erdos-Renyi graphs with few nodes, `Rb` draws
+/// graphs of the model RB on which large independent sets are hard to find, and `Ba` draws Barabasi-Albert
+/// graphs.
 #[derive(Clone, Copy)]
 pub(super) enum Graphs {
     Small,

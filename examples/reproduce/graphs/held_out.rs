@@ -13,12 +13,11 @@ use crate::prelude::*;
 
 type ProblemTrainer = Trainer<GraphEnv>;
 
-/// The largest number of states, which are partial or complete solutions, that a problem may have on a small
-/// graph. This number suffices for all cuts of a graph of 14 nodes.
+/// The largest number of states that a problem may have on a graph of `--graphs small`. A state is a partial
+/// or complete solution. This number suffices for all cuts of a graph of 14 nodes.
 const LIMIT: usize = 1 << 14;
-/// The largest number of states that the problem may have on a small graph that is used for measurements
-/// during training. These measurements use only every fifth small graph, without the graphs that have more
-/// states.
+/// The largest number of states in measurements during training. These measurements use every fifth graph of
+/// `--graphs small`, and skip the graphs on which the problem has more states than this number.
 const MEASURED_STATES: usize = 1 << 12;
 
 /// The graphs of `--graphs small` on which a policy is measured, and the settings of the measurements.
@@ -168,7 +167,8 @@ fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// A set of graphs of the random model RB: its name, the model's parameters, and the largest number of
-/// branches of the exact search. If this number is `None`, the value of `--branches` is used.
+/// branches of the exact search (0 for no exact search). If this number is `None`, the value of `--branches`
+/// is used.
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
 /// The sets of graphs for `--larger`. The second set, which Zhang et al. call large, gets no exact search,
 /// because the search wouldn't end.

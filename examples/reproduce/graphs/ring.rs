@@ -58,8 +58,8 @@ impl Rings {
     /// begins with random trajectories.
     fn recipe(&self) -> Recipe {
         let (steps, prefill) = match (self.kind(), self.nodes) {
-            // One of 1,072 random trajectories ends in a ring. With 60,000 trajectories, one of the six rings
-            // is missing from the replay buffer in only one of 1,900 runs.
+            // On average, one of 1,072 random trajectories ends in a ring. With 60,000 trajectories, one of
+            // the six rings is missing from the replay buffer in only one of 1,900 runs.
             (GraphKind::Directed, 4) => (1_000, 60_000),
             (_, ..=4) => (1_000, 0),
             (GraphKind::Undirected, 5) => (1_000, 20_000),
@@ -175,7 +175,8 @@ fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result
     };
     let log_z = reward.log_z(ring);
     let log_rewards = log_rewards(&reward, &pruned.states, None)?;
-    // The bound treats the dropped probability as if none of it were on objects of the target.
+    // The bound assumes the worst case, in which all of the dropped probability is on objects whose target
+    // probability is 0.
     let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
     Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))
 }

@@ -81,8 +81,8 @@ impl Solve {
     }
 }
 
-/// Returns an error for a cut of a graph whose edges have weights other than 1. The size of a cut is its
-/// number of edges, so the weights would be ignored.
+/// Returns an error if the problem is a cut and edges of the graph have weights other than 1. The size of a
+/// cut is its number of edges, so the weights would be ignored.
 fn refuse_weights(problem: Problem, path: &Path, graph: &NamedGraph) -> Result<()> {
     let remedy =
         "give a graph whose weights are all 1, or leave the weights out, because a cut here counts edges";

@@ -40,13 +40,13 @@ pub(crate) struct Certificates {
 /// The number of objects that are drawn from the target. Each policy gets two certificates, and only the
 /// second one uses these objects.
 const IDEAL: usize = 300;
-/// The number of backward trajectories from each object whose log-probability is estimated.
+/// The number of backward trajectories that are sampled from an object to estimate its log-probability.
 const PATHS: usize = 64;
 /// The number of random subsets of objects from which the true flow consistency of a policy is computed. Flow
 /// consistency is the mean distance between policy and target on such subsets.
 const SUBSETS: usize = 4_000;
-/// The number of objects from which local search starts. A third of each random subset is drawn from the
-/// objects that the search finds.
+/// The number of objects from which local search starts. Flow consistency uses random subsets of objects, and
+/// a third of each subset is drawn from the objects that the search finds.
 const SEARCHED: usize = 1_000;
 /// The number of objects of each policy whose estimated log-probabilities are compared with exact
 /// log-probabilities.
@@ -70,7 +70,7 @@ impl Task for Certificates {
 /// The results for all policies of one type.
 #[derive(Default, Serialize)]
 struct Counts {
-    /// The results for each name of a bound or an interval: how often it was compared with the truth, and how
+    /// The counts for each bound or interval, by name: how often it was compared with the truth, and how
     /// often it held.
     #[serde(rename = "held")]
     n_held: BTreeMap<&'static str, (usize, usize)>,
@@ -271,9 +271,9 @@ fn true_consistency<E: EnumerableEnv>(
     Ok(total / SUBSETS as f64)
 }
 
-/// A policy with changed logits in one direction: each log-probability of `policy` is multiplied by `keep`,
-/// and then a standard normal number times `noise` is added. The normal number depends only on the state and
-/// the next state, so that moves to isomorphic states stay equally probable.
+/// A policy with changed logits in one direction, forward or backward: each log-probability of `policy` is
+/// multiplied by `keep`, and then a standard normal number times `noise` is added. The normal number depends
+/// only on the state and the next state, so that moves to isomorphic states stay equally probable.
 struct BlurredPolicy<'a, E: EnumerableEnv> {
     policy: &'a dyn Policy<E>,
     direction: Direction,
@@ -284,7 +284,8 @@ struct BlurredPolicy<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
-    /// Returns the normal number for the move from one state to another; `to` is `None` for the exit.
+    /// Returns the noise of a move: the standard normal number for the states `from` and `to`. For the exit,
+    /// `to` is `None`.
     fn noise(&self, from: usize, to: Option<usize>) -> f64 {
         let to = to.map_or(0, |to| 1 + to as u64);
         Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()

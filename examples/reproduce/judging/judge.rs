@@ -64,7 +64,8 @@ pub(crate) struct Judge {
     /// HTML page to write, with the results as a table and a picture
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Seed of the random subsets of objects, and of the simulated samples of a perfect sampler
+    /// Seed of all random numbers: they choose the subsets of objects on which distributions are compared,
+    /// and simulate the samples of a perfect sampler
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Print the result as one line of JSON

@@ -57,8 +57,8 @@ enum TaskName {
     Molecule,
     /// Structures of a Bayesian network. Format: digraph6, or edge lists
     Structure,
-    /// Strings of five blocks, each one of eleven small molecules. Format: the number of each block, from 0
-    /// to 10
+    /// Strings of five blocks, each one of eleven small molecules. Format: the indices of the five blocks,
+    /// from 0 to 10
     Qm9str,
     /// DNA sequences of eight letters. Format: the letters
     Tfbind8,

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use gfn::{Error, Result, graph::GraphFormat::Graph6};
 
-/// The titles that mark the first line of a file as a header, in lower case.
+/// Usual titles of columns, in lower case. Unless objects consist of numbers, a first line that begins with
+/// one of these titles is a header.
 const TITLES: [&str; 11] = [
     "molecule", "mol", "sequence", "seq", "tree", "newick", "graph", "graphs", "object", "sample", "samples",
 ];
@@ -111,8 +112,8 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
 }
 
 /// Replaces the names of species in the Newick text of a tree by indices into the alignment. `names` are the
-/// whole titles of the alignment. The first word of a title is also replaced if it is unique. A number in the
-/// text isn't replaced, because it already is an index.
+/// whole titles of the alignment. The text may also name a species by the first word of its title, if no
+/// other title begins with this word. A number in the text isn't replaced, because it already is an index.
 pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
     let mut out = String::new();
     let mut is_leaf = true;

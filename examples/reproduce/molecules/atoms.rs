@@ -28,15 +28,15 @@ struct AtomArgs {
     /// stereoisomers
     #[arg(long)]
     stereo: bool,
-    /// Layers of message passing between atoms
+    /// Kind of the layers that pass messages between atoms
     #[arg(long, value_parser = choice(CONVS), default_value = "gine")]
     conv: Selection<ConvKind>,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// The layers of message passing that `--conv` accepts. `Gin` is missing, because it ignores the attributes
-/// of edges, which hold the orders of bonds.
+/// The kinds of message-passing layers that `--conv` accepts. `Gin` is missing, because it ignores the
+/// attributes of edges, which hold the orders of bonds.
 const CONVS: &[Choice<ConvKind>] = &[
     ("gine", ConvKind::Gine, "Sums over neighbours, with what bonds are"),
     (

@@ -76,7 +76,7 @@ pub(super) fn diversity(molecules: &[Molecule]) -> Result<f64> {
     internal_diversity(&molecules.iter().map(Fingerprint::from_molecule).collect::<Vec<_>>())
 }
 
-/// Returns the mean of column `k` of the objectives.
+/// Returns the mean of objective `k` over all molecules. `objectives` has a row for each molecule.
 pub(super) fn mean(objectives: &Reals, k: usize) -> f64 {
     objectives.rows().map(|row| row[k]).sum::<f64>() / objectives.len().max(1) as f64
 }

@@ -38,10 +38,11 @@ const LEAST: f64 = 0.01;
 /// The smallest and the largest exponent beta of the reward in training. Final samples use the largest
 /// exponent.
 const BETAS: (f64, f64) = (1.0, 8.0);
-/// The number of steps between the two extreme preferences, (0, 1) and (1, 0). The policy is measured under
-/// the preferences at the ends of all steps.
+/// The number of steps of equal size from the preferences (0, 1) to the preferences (1, 0). The policy is
+/// measured under the first preferences and under those after each step.
 const PREFERENCE_STEPS: usize = 4;
-/// The reference point of the hypervolume: no objective is below 0.
+/// The reference point of the hypervolume, a measure of a Pareto front: the front's volume is measured from
+/// this point. No objective is below 0.
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 
 /// Returns the first objective: it grows from `LEAST` to 1 with the number of donors and acceptors of
@@ -57,7 +58,7 @@ fn greasy(molecule: &Molecule) -> f64 {
     LEAST + (1.0 - LEAST) * (-molecule.polar_surface() / 40.0).exp()
 }
 
-/// Returns the objectives on the Pareto front, ordered by the first objective.
+/// Returns the pairs of objectives that are on the Pareto front, ordered by the first objective.
 fn front(objectives: &Reals) -> Result<Vec<(f64, f64)>> {
     let row = |i: usize| (objectives.row(i)[0], objectives.row(i)[1]);
     let mut front: Vec<(f64, f64)> = pareto_front(objectives)?.into_iter().map(row).collect();

@@ -56,7 +56,8 @@ impl<E: EnumerableEnv> Exact<E> {
         Ok((modes_covered(&self.probs, &self.target.probs, &is_mode)?, n))
     }
 
-    /// Selects the values of the states in which trajectories can end.
+    /// Returns the entries of `values` for the states in which trajectories can end. `values` has an entry
+    /// for each state.
     pub(crate) fn end_values(&self, values: &[f64]) -> Vec<f64> {
         self.graph.ends().iter().map(|&state| values[state]).collect()
     }
@@ -144,8 +145,8 @@ impl Run<'_> {
         self.print(report)
     }
 
-    /// Draws the most probable graphs with their probabilities and log-rewards. If exact probabilities aren't
-    /// known, draws some of the samples.
+    /// Writes a picture of the most probable graphs with their probabilities and log-rewards. If exact
+    /// probabilities aren't known, the picture shows some of the samples.
     pub(crate) fn draw_graphs(
         &self,
         exact: Option<&Exact<GraphEnv>>,
@@ -211,8 +212,8 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
 
 /// Reports a certificate of the policy (bounds that are computed from samples), and adds a panel with a dot
 /// for each object whose probability was estimated. The target probability of a dot is the object's reward
-/// divided by Z. For Z, the upper end of its confidence interval is used or, if Z has no estimate, its lower
-/// bound.
+/// divided by Z. In place of the unknown Z, the upper end of its confidence interval is used, or the lower
+/// bound on Z if there is no such interval.
 fn certified<E: EnumerableEnv + TrainEnv>(
     trainer: &Trainer<E>,
     samples: usize,

@@ -1,5 +1,5 @@
-//! Output of a run. Files are tested for write access before the run starts. Printing never panics, because
-//! standard output or standard error may be closed or full.
+//! Output of a run. Files are tested for write access before the run starts. Printing never panics, even if
+//! standard output or standard error is closed or full.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};

@@ -16,7 +16,7 @@ pub(crate) struct RunFolder(PathBuf);
 
 /// The name of the file that a process locks while it writes to the folder.
 const LOCK: &str = ".lock";
-/// The remedy in errors about a folder that isn't the folder of a run.
+/// The advice in error messages about a folder that isn't the folder of a run.
 const OF_A_RUN: &str = "give a folder that --run wrote, or a new folder";
 
 impl RunFolder {
@@ -72,8 +72,8 @@ impl RunFolder {
     }
 
     /// Returns `true` if `path` is the path of this folder's checkpoint. The checkpoint itself may be
-    /// missing, because an interrupted save may have moved it away. The parent folders are therefore
-    /// compared, too.
+    /// missing, because an interrupted save may have moved it away. In this case its name and its parent
+    /// folder are compared.
     fn has_checkpoint(&self, path: &Path) -> bool {
         let is_same =
             |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
@@ -134,8 +134,8 @@ impl RunFolder {
         }
     }
 
-    /// Writes the settings file again after the trainer was built, with `more` settings that are only known
-    /// then. Removes the result of an earlier run.
+    /// Writes the settings file again, with the additional entries `more`, which are known only after the
+    /// trainer was built. Also removes the result of an earlier run.
     pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => {

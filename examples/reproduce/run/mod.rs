@@ -17,7 +17,8 @@ use crate::prelude::*;
 use files::try_folder;
 use task_flags::TaskFlags;
 
-/// The defaults of a task for flags of training that aren't given, and settings without a flag.
+/// The defaults of a task: the values of training flags that the user doesn't give, and the settings that
+/// have no flag.
 pub(crate) struct Recipe {
     pub(crate) steps: usize,
     pub(crate) batch: usize,

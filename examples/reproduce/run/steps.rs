@@ -35,8 +35,8 @@ impl Steps {
     }
 }
 
-/// The statistics of a training step, with the names of the metrics file. A number that isn't finite is
-/// `null` there.
+/// The statistics of a training step, or of several consecutive steps together. The fields are named as in
+/// the metrics file, in which a number that isn't finite is `null`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) step: usize,
@@ -110,7 +110,7 @@ pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
             Error::file(path, problem, "give a folder that --run wrote, without changes to its files")
         };
         let line: Value = serde_json::from_str(line).map_err(refuse)?;
-        // A resumed run repeats the steps after its checkpoint, so their lines are ignored.
+        // A resumed run repeats the steps after its checkpoint, so the lines of these steps are ignored.
         if line["step"].as_u64().is_some_and(|step| step > done as u64) {
             break;
         }

@@ -18,7 +18,7 @@ pub(crate) struct TaskFlags {
 }
 
 /// The task and flags of this process. The second entry holds the names of the flags to which the command
-/// line gives a value other than 0.
+/// line gives a value other than 0 or false.
 static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
 
 /// The flags that don't change the results of a run. These flags only choose which files a run reads or
@@ -44,8 +44,8 @@ pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
     let _ = OF_PROCESS.set((all, given));
 }
 
-/// Returns an error if the command line gives one of `flags` a value other than 0, because the flag would
-/// have no effect.
+/// Returns an error if the command line gives one of `flags` a value other than 0 or false. Tasks call this
+/// function with flags that have no effect in them.
 pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<()> {
     let given = OF_PROCESS.get().map_or(&[][..], |(_, given)| given);
     match flags.iter().find(|flag| given.iter().any(|name| name == *flag)) {

@@ -184,7 +184,7 @@ impl Report {
 
     /// Sets the entry for the target's log Z, if log Z is known.
     pub(crate) fn set_log_z(&mut self, log_z: Option<f64>) {
-        for log_z in &log_z {
+        if let Some(log_z) = &log_z {
             self.set("log_z_true", log_z);
         }
     }
@@ -291,7 +291,8 @@ impl StepRecord {
         }
     }
 
-    /// Returns the seconds that the steps of this record took, summed over all phases.
+    /// Returns the seconds that the steps of this record took, summed over the phases of a step, such as
+    /// sampling.
     fn time(&self) -> f64 {
         self.seconds.iter().sum()
     }
@@ -308,7 +309,7 @@ impl TrainingStats {
         &self.steps.records[self.steps.records.len() / 4..]
     }
 
-    /// Returns the mean over the records after the warm-up of a number that `of` returns for each record.
+    /// Returns the mean of the numbers that `of` returns for the records after the warm-up.
     fn mean(&self, of: impl Fn(&StepRecord) -> f64) -> f64 {
         self.warm().iter().map(of).sum::<f64>() / self.warm().len() as f64
     }

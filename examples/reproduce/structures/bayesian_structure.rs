@@ -279,7 +279,8 @@ impl<'a> Findings<'a> {
         common.draw("graphs", |path| sheet.write(path))
     }
 
-    /// Returns a text about the learned probabilities, which are computed exactly or are shares of samples.
+    /// Returns the name of the learned probabilities in titles: `learned` if they are exact, otherwise a text
+    /// with the number of samples of which they are shares.
     fn origin(&self) -> String {
         match &self.probs {
             Some(_) => "learned".into(),
@@ -287,8 +288,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Returns the text for a graph's probability. For samples it is the number of samples that are this
-    /// graph.
+    /// Returns the text for a graph's probability. If probabilities are shares of samples, the text tells how
+    /// many of the samples are this graph.
     fn probability(&self, p: f64) -> String {
         match &self.probs {
             Some(_) => format!("p = {p:.4}"),

@@ -66,8 +66,7 @@ const OBSERVATIONS: usize = 100;
 const NOISE: f64 = 0.1;
 /// The largest number of nodes for which the scores of all sets of parents are computed before training.
 const MAX_SCORED_AHEAD: usize = 12;
-/// The largest number of different values of a discrete variable whose values are whole numbers. A variable
-/// with more values isn't discrete.
+/// The largest number of different values with which a variable of whole numbers counts as discrete.
 const MAX_CODES: usize = 20;
 /// The number of intervals into which the numbers of a variable are cut for the score bde.
 const LEVELS: usize = 3;

@@ -44,7 +44,7 @@ fn no_run(_: &str) -> std::result::Result<String, &'static str> {
 /// An environment on which objectives are compared.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Environment {
-    /// A grid of two dimensions with the original reward
+    /// A grid of two dimensions with the reward of Bengio et al. (2021)
     Grid,
     /// The environment of Bengio et al. (2023) with 11 states, of which six are terminal
     Dag,

@@ -26,7 +26,7 @@ pub(crate) struct Grid {
     /// conditional-multiscale, uniform-random or corrupted
     #[arg(long, default_value_t = RewardKind::Original)]
     reward: RewardKind,
-    /// Smallest value of the original reward; the default is 0.1
+    /// Smallest reward of a point with --reward original; the default is 0.1
     #[arg(long)]
     r0: Option<f64>,
     /// Smallest distance between two points in the replay buffer. Points have a distance of 2 for each
@@ -190,7 +190,8 @@ pub(crate) struct Exploration {
 #[derive(Clone, Copy)]
 enum Means {
     None,
-    /// Intrinsic rewards. The function builds their settings from a schedule of their coefficient.
+    /// Intrinsic rewards, which are additional rewards for new states. The function builds their settings
+    /// from a schedule of their coefficient.
     Intrinsic(fn(Schedule) -> IntrinsicConfig),
     Teacher,
     Thompson,
@@ -210,10 +211,10 @@ const SPARSE_HEIGHT: usize = 16;
 /// The coefficient of intrinsic rewards in the first step. The coefficient falls to 0 over the first two
 /// thirds of the steps.
 const COEFFICIENT: f64 = 0.1;
-/// The share of each batch that the teacher draws. The same number is the share of a batch that each Thompson
-/// head learns from.
+/// The share of each batch that a teacher (a second policy) draws. With Thompson sampling, the same number is
+/// the share of a batch that each head of the policy learns from.
 const SHARE: f64 = 0.5;
-/// The number of Thompson heads.
+/// The number of heads of P_F for Thompson sampling, in which each trajectory follows one head.
 const HEADS: usize = 8;
 
 impl Task for Exploration {
@@ -274,7 +275,7 @@ impl Task for Exploration {
         learn_counting_modes(&run, trainer, "points", &reward, |report, _, exact| {
             report.set("means", self.means.name);
             if exact.is_none() {
-                // If the policy is frozen, the report has no exact distances and no log Z yet. The target's
+                // If --lr is 0, the policy isn't trained, and the report has no exact distances. The target's
                 // log Z is known nevertheless.
                 report.set("log_z_true", reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z));
             }

@@ -48,13 +48,15 @@ const METHODS: &[Choice<Method>] = &[
     ("tempering", Method::Chains(8), "Replica exchange: each next chain samples by a lower power of R"),
 ];
 
-/// The total number of Markov chains in all ladders.
+/// The total number of Markov chains. They are divided into ladders: groups of chains that have different
+/// temperatures.
 const CHAINS: usize = 16;
 /// The largest number of points for which a policy's exact probabilities are computed. On grids of more
 /// points, the points visited by Markov chains aren't compared with the target, either.
 const EXACT_LIMIT: usize = 4_096;
-/// The parts of the budget after which the peaks found so far are counted. An entry holds the number by which
-/// the budget is divided, and the name of the count in the report.
+/// The parts of the budget (the number of rewards that a method may compute) after which the peaks found so
+/// far are counted. An entry holds the number by which the budget is divided, and the name of the count in
+/// the report.
 const PARTS: [(u64, &str); 4] =
     [(8, "found_by_eighth"), (4, "found_by_quarter"), (2, "found_by_half"), (1, "modes_found")];
 
@@ -65,8 +67,9 @@ impl Task for PeakSearch {
         let recipe =
             Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        // The run must have a single thread or process that trains, because all sampled points must be seen
-        // to count peaks. Resuming isn't allowed, because checkpoints don't contain the peaks found so far.
+        // Only one thread or process may train: peaks are counted among all sampled points, but each of
+        // several threads or processes would have only a share of the points. Resuming isn't allowed, because
+        // checkpoints don't contain the peaks found so far.
         if members::count() > 1 {
             return Err(Error::config(
                 "the number of processes or replicas of `peaks`",
@@ -102,9 +105,9 @@ impl Task for PeakSearch {
 }
 
 impl PeakSearch {
-    /// Runs Markov chains until they have computed as many rewards as training would. The chains of a ladder
-    /// sample falling powers of R. In each round every chain makes a proposal, and then every second pair of
-    /// neighbours on a ladder exchanges points.
+    /// Runs Markov chains until they have computed as many rewards as training would. The chains are divided
+    /// into ladders; the chains of a ladder sample falling powers of R. In each round every chain makes a
+    /// proposal, and then every second pair of neighbours on a ladder exchanges points.
     fn search(
         &self,
         run: &Run<'_>,
@@ -116,8 +119,9 @@ impl PeakSearch {
         // placed the peaks, so chains would start at the tops of the peaks.
         let budget = budget(run);
         let rng = &mut run.rng().split();
-        // The chains of a ladder sample powers of R that fall from 1 to 1 / hottest by a constant factor.
-        // `hottest` is -log of the smallest reward, and at least 2.
+        // Chain `k` of a ladder (a group of `n_powers` chains) samples R to the power `power(k)`. This
+        // exponent falls from 1 to 1 / hottest by a constant factor. `hottest` is -log of the smallest
+        // reward, and at least 2.
         let hottest = (-self.floor.ln()).max(2.0);
         let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
         let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
@@ -139,9 +143,9 @@ impl PeakSearch {
                 n_rounds += 1;
                 let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
                 found.add(n_rounds, reward_calls, modes);
-                // Visits are counted only in rounds that are far apart, because successive points of a chain
-                // depend on each other. Only the first chain of each ladder is counted, because only it
-                // samples in proportion to R.
+                // Visits are counted only in the second half of the search, and only in rounds that are far
+                // apart, because successive points of a chain depend on each other. Only the first chain of
+                // each ladder is counted, because the others sample smaller powers of R.
                 if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
                     for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
                         if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
@@ -160,8 +164,8 @@ impl PeakSearch {
         run.print(report)
     }
 
-    /// Reports the number of peaks that were found after each of the `PARTS` of the budget, and adds a panel
-    /// of these numbers.
+    /// Reports how many peaks were found after each of the `PARTS` of the budget of reward calls, and adds a
+    /// panel of these numbers.
     fn report(&self, run: &Run<'_>, peaks: &Peaks, found: &ModeTracker<usize>, report: &mut Report) {
         let mut points = Vec::new();
         for (part, name) in PARTS {
@@ -249,9 +253,9 @@ impl Peaks {
         (self.floor * self.grid.n_states() as f64 + self.tops.iter().map(peak).sum::<f64>()).ln()
     }
 
-    /// Reports the TV between the target and the shares of the points that the chains visited, if the grid is
-    /// small. Also reports the mean TV of an equal number of independent samples from the target, for
-    /// comparison.
+    /// Reports the TV between the target and the distribution of the chains' visits over the points, if the
+    /// grid is small. For comparison, also reports the expected TV if the visits were independent samples
+    /// from the target.
     fn report_visits(&self, visits: &[u64], report: &mut Report) -> Result<()> {
         let n = visits.iter().sum::<u64>();
         if n == 0 {

@@ -36,8 +36,8 @@ impl Task for BitSequences {
         let common = &self.common;
         let env = BitSequence::new(1, N_BITS)?.env();
         let words = Words::new(1, N_BITS)?;
-        // The standard motifs are as long as these sequences, which would leave no room for combinations.
-        // Modes are therefore joined from shorter motifs, which have every second bit of a standard motif.
+        // Modes are joined from short bit patterns, the motifs. A standard motif is as long as a sequence, so
+        // each mode would be a single motif. Therefore, only every second bit of each standard motif is used.
         let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
         let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;

@@ -1,4 +1,5 @@
-//! Local search for large cuts. Each round moves one node to the other side.
+//! Local search for large cuts. A cut divides the nodes of a graph into two sides, and its size is the number
+//! of edges between the sides. Each round moves one node to the other side.
 
 use gfn::Rng;
 use gfn::graph::GraphState;

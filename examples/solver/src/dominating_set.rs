@@ -1,5 +1,6 @@
-//! Local search for small dominating sets. Each round removes and inserts a node, and increases the weights
-//! of nodes that are hard to dominate.
+//! Local search for small dominating sets. A node dominates itself and its neighbours, and a dominating set
+//! dominates all nodes of a graph. Each round removes and inserts a node, and increases the weights of nodes
+//! that are hard to dominate.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -23,17 +24,18 @@ pub(crate) struct DominatingSet {
     members: NodeList,
     /// The nodes that no member of the set dominates.
     undominated: NodeList,
-    /// The number of members that dominate each node.
+    /// The count, for each node, of the members of the set that dominate it.
     dominators: Vec<u32>,
-    /// The XOR of the members that dominate each node. If there is only one such member, the XOR is this
-    /// member.
+    /// The XOR of the indices of the members of the set that dominate each node. If there is only one such
+    /// member, the XOR is its index.
     dominator: Vec<u32>,
     weights: Vec<u64>,
     /// The score of each node. For a member of the set, the score is the total weight of the nodes that only
     /// this member dominates. For any other node, the score is the total weight of the undominated nodes that
     /// the node would dominate.
     scores: Vec<u64>,
-    /// The step at which each node was last inserted or removed.
+    /// The value of `clock` when each node was last inserted or removed. The clock counts insertions and
+    /// removals.
     last_moved: Vec<u64>,
     clock: u64,
 }
@@ -62,7 +64,7 @@ impl DominatingSet {
         }
     }
 
-    /// Inserts a node, or removes it if it is a member.
+    /// Inserts a node into the set, or removes it if it is a member.
     fn toggle(&mut self, a: u32) {
         let comes = !self.members.has(a);
         let mut near = vec![a];
@@ -111,9 +113,9 @@ impl DominatingSet {
         near.each(b, one);
     }
 
-    /// Returns the member with the smallest score: its removal leaves nodes of the smallest total weight
-    /// undominated. Among members of equal score, returns the member that was moved longest ago. The member
-    /// that was inserted last isn't returned, unless it is the only member.
+    /// Returns the member of the set with the smallest score: its removal leaves nodes of the smallest total
+    /// weight undominated. Among members of equal score, returns the member that was moved longest ago. The
+    /// member that was inserted last isn't returned, unless it is the only member.
     fn cheapest_member(&self, rng: &mut Rng) -> Option<u32> {
         let members = self.members.nodes();
         let key = |a: &u32| (self.scores[*a as usize], self.last_moved[*a as usize]);
@@ -126,7 +128,7 @@ impl DominatingSet {
 
     /// Draws an undominated node. Among the nodes that can dominate this node, inserts the node with the
     /// highest score. Among nodes of equal score, inserts the node that has been outside of the set longest.
-    /// `since` is the clock at the start of the round.
+    /// `since` is the value of `clock` at the start of the round.
     fn dominate(&mut self, since: u64, rng: &mut Rng) {
         let Some(b) = self.undominated.draw(rng) else { return };
         let key = |c: u32| {

@@ -1,13 +1,13 @@
-//! Local search for large independent sets. Each round forces a node into the set, and then swaps one node
-//! for two nodes while possible.
+//! Local search for large independent sets, which are sets of nodes without edges between them. Each round
+//! forces a node into the set, and then swaps one node for two nodes while possible.
 
 use gfn::Rng;
 
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// The number of nodes outside of the set that are drawn when a round forces a node into the set. The one
-/// that has been outside longest is inserted.
+/// The number of nodes outside of the set that are drawn when a round forces a node into the set. The drawn
+/// node that has been outside longest is inserted.
 const N_CANDIDATES: usize = 4;
 
 /// An independent set, with the *tightness* of each node: the number of its neighbours in the set. A node
@@ -29,8 +29,8 @@ pub(crate) struct IndependentSet {
     /// The nodes that were inserted (`true`) or removed (`false`) in the current round, in order. The list is
     /// needed to undo the round.
     journal: Vec<(u32, bool)>,
-    /// The members of the set that must be checked, because since the last check it may have become possible
-    /// to replace them by two other nodes.
+    /// The members of the set that must be checked again: since the last check, it may have become possible
+    /// to replace the member by two other nodes.
     candidates: Vec<u32>,
     /// The size of the largest set since the last start.
     best_size: usize,
@@ -113,7 +113,7 @@ impl IndependentSet {
         }
     }
 
-    /// Returns two nodes that can replace member `a`; `None` if there are no such nodes.
+    /// Returns two nodes that can replace the member `a` of the set; `None` if there are no such nodes.
     fn replacement_pair(&self, a: u32, rng: &mut Rng) -> Option<[u32; 2]> {
         let mut tight = Vec::new();
         self.near.each(a, |b| tight.extend((self.tightness[b as usize] == 1).then_some(b)));
@@ -126,7 +126,8 @@ impl IndependentSet {
         pairs.into_iter().find(|&[b, c]| !self.near.are_neighbours(b, c))
     }
 
-    /// Inserts all free nodes, and then swaps one member for two other nodes until no such swap is possible.
+    /// Inserts all nodes that have no neighbour in the set. Then swaps one member of the set for two other
+    /// nodes until no such swap is possible.
     fn swap_improve(&mut self, rng: &mut Rng) {
         self.insert_free(rng);
         while let Some(a) = self.candidates.pop() {
@@ -140,7 +141,7 @@ impl IndependentSet {
         }
     }
 
-    /// Draws `N_CANDIDATES` nodes that aren't in the set. Returns the node that has been outside of the set
+    /// Draws `N_CANDIDATES` nodes that aren't in the set. Returns the drawn node that has been outside
     /// longest.
     fn oldest_outside(&self, rng: &mut Rng) -> u32 {
         let mut draw = || {

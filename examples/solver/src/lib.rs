@@ -65,10 +65,10 @@ pub fn improve(
 /// The set may fail to be a solution after some rounds.
 trait Moves: Send {
     fn graph(&self) -> &GraphState;
-    /// Moves to the solution `nodes`. May improve the solution at once, for example by removing superfluous
-    /// nodes.
+    /// Replaces the current set of nodes by the solution `nodes`. May improve the solution at once, for
+    /// example by removing superfluous nodes.
     fn start(&mut self, nodes: &[u32], rng: &mut Rng);
-    /// Moves to a random solution.
+    /// Replaces the current set of nodes by a random solution.
     fn restart(&mut self, rng: &mut Rng);
     /// Makes one round of local search. Returns `true` if the current set of nodes is a solution after the
     /// round.
@@ -123,8 +123,8 @@ impl std::fmt::Debug for SolutionSearch {
 }
 
 impl SolutionSearch {
-    /// Starts a search at a random solution. If nodes of the graph are marked as in or out of a solution, the
-    /// marks are ignored.
+    /// Starts a search at a random solution. If nodes of the graph are marked as in or out of a solution, as
+    /// in the states of an environment, these marks are ignored.
     #[must_use]
     pub fn new(problem: Problem, graph: &GraphState, rng: &mut Rng) -> Self {
         let mut search = Self::without_start(problem, graph);

@@ -3,9 +3,8 @@
 use gfn::Rng;
 use gfn::graph::GraphState;
 
-/// The largest total length of the neighbour lists of a graph's complement up to which the lists are stored
-/// (128 MB). Longer lists aren't stored, but computed from the graph's neighbour lists whenever they are
-/// needed.
+/// The largest total number of entries (128 MB) up to which the neighbour lists of a graph's complement are
+/// stored. Longer lists are computed from the graph's neighbour lists whenever they are needed.
 const MAX_ENTRIES: usize = 1 << 25;
 
 /// The neighbours of each node, either in a graph or in its complement.
@@ -110,7 +109,7 @@ impl NodeList {
         if self.has(a) {
             let place = self.positions[a as usize] as usize;
             self.nodes.swap_remove(place);
-            for &&moved in &self.nodes.get(place) {
+            if let Some(&moved) = self.nodes.get(place) {
                 self.positions[moved as usize] = place as u32;
             }
             self.positions[a as usize] = Self::ABSENT;

@@ -16,7 +16,8 @@ use crate::SolutionSearch;
 /// backward trajectory is drawn from each improved solution, uniformly or by P_B.
 ///
 /// After Kim et al., *Ant Colony Sampling with GFlowNets for Combinatorial Optimization*, 2024. The
-/// trajectories are off-policy, so use an objective that allows them; the target stays the same.
+/// trajectories are off-policy, so use an objective that allows such trajectories. The target distribution
+/// stays the same.
 ///
 /// ```
 /// use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};

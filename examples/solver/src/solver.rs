@@ -130,8 +130,8 @@ impl<'a> Solver<'a> {
         self
     }
 
-    /// Sets the number of samples per batch (default: 32). With a time limit it is the largest number: the
-    /// first batch has one sample, and later batches become larger while time allows.
+    /// Sets the number of samples per batch (default: 32). With a time limit, this is the largest number of
+    /// samples per batch: the first batch has one sample, and later batches become larger while time allows.
     #[must_use]
     pub fn at_once(mut self, at_once: usize) -> Self {
         self.at_once = at_once;
@@ -228,7 +228,8 @@ impl<'a> Solver<'a> {
             },
             progress,
         };
-        // A random solution is recorded first, so that a solution is known early even if samples take long.
+        // The search starts at a random solution. It is recorded first, so that a solution is known early
+        // even if samples take long.
         run.record_search();
         if draw.is_some() && run.end.is_some() {
             let end = std::mem::replace(&mut run.end, started.checked_add(limit / 10));

@@ -29,12 +29,12 @@ pub struct Condition {
 /// of the cone, c is at least `cosine`, and the reward is multiplied by `c^g`. The exponent g is chosen so
 /// that this factor is `limit` on the cone's surface. Outside of the cone, the log-reward is `outside`.
 ///
-/// On the cone's surface, `beta * (ln R + ln limit)` must be above `outside` for all R. Otherwise, objects
-/// outside of the cone can have a larger reward than objects inside. With the settings of
-/// [`new`](Self::new) and R below 1, beta must therefore be below 32. All objects outside of the cone have
-/// the same log-reward, so the policy learns nothing until a sample is inside. If that takes too long,
-/// begin with a wider cone that has the same exponent g: the cosine `cosine^k` and the limit `limit^k`,
-/// with k above 1.
+/// On the cone's surface, the log-reward `beta * (ln R + ln limit)` must be above `outside` for the reward R
+/// of every object. Otherwise, objects outside of the cone can have a larger reward than objects inside. With
+/// the settings of [`new`](Self::new) and R below 1, beta must therefore be below 32. All objects outside of
+/// the cone have the same log-reward, so the policy learns nothing until a sample is inside. If that takes
+/// too long, begin with a wider cone. The cosine `cosine^k` and the limit `limit^k`, with k above 1, give a
+/// wider cone with the same exponent g.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Focus {
     /// The distribution that goal directions are drawn from.
@@ -115,8 +115,8 @@ impl Conditioning {
         })
     }
 
-    /// Sets the distribution that beta is drawn from. If the encoding is a thermometer, the range of the
-    /// thermometer is the range of the distribution.
+    /// Sets the distribution that beta is drawn from, and the encoding of beta. With `Encoding::Thermometer`,
+    /// the range of the thermometer is the range of the distribution.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
@@ -127,8 +127,8 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// Sets the distribution that preferences are drawn from. A drawn vector is divided by its sum. If the
-    /// encoding is a thermometer, the range of the thermometer is 0 to 1.
+    /// Sets the distribution that preferences are drawn from, and the encoding of their entries. A drawn
+    /// vector is divided by its sum. With `Encoding::Thermometer`, the range of the thermometer is 0 to 1.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
@@ -138,8 +138,8 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// Adds a cone of goals. A drawn direction is divided by its length. If the encoding is a thermometer,
-    /// the range of the thermometer is 0 to 1.
+    /// Adds a cone of goals, and sets the encoding of the entries of its goal direction. A drawn direction is
+    /// divided by its length. With `Encoding::Thermometer`, the range of the thermometer is 0 to 1.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid cone or thermometer.
@@ -166,8 +166,8 @@ impl Conditioning {
         self.focus.as_ref().map(|(focus, _)| focus)
     }
 
-    /// Returns the number of entries that each part of a condition has in the vector: beta, the preferences
-    /// and the goal direction.
+    /// Returns how many entries of the condition vector encode beta, the preferences and the goal direction,
+    /// as one number for each of the three.
     fn widths(&self) -> [usize; 3] {
         let width_of = |(distribution, codec): (&Directions, &Codec)| {
             if distribution.varies() { self.n_rewards * codec.width() } else { 0 }
@@ -255,7 +255,7 @@ impl Conditioning {
         let [of_beta, of_preferences, of_focus] = self.widths();
         let vector = |row: &[f64], (distribution, codec): (&Directions, &Codec)| match distribution {
             Directions::Constant(one) => one.clone(),
-            // Rounding in single precision may cause small negative numbers, which the maximum removes.
+            // Rounding in single precision may cause small negative numbers, which are replaced by 0.
             _ => row.chunks_exact(codec.width()).map(|entry| codec.read(entry).max(0.0)).collect(),
         };
         let one = |k: usize| {
@@ -283,8 +283,8 @@ impl ConditionSource for Conditioning {
         self.encode(&self.conditions(n, rng))
     }
 
-    /// Returns an error for a vector that isn't the encoding of any condition. The comparison allows for
-    /// rounding in single precision.
+    /// Returns an error for a vector that isn't the encoding of any condition. Apart from rounding in single
+    /// precision, decoding a valid vector and encoding it again must give the same vector.
     fn check(&self, conditions: &Tensor) -> Result<()> {
         let again = self.encode(&self.decode(conditions)?)?;
         let off = |(got, meant): (f64, f64)| (got - meant).abs() > ROUNDING_TOLERANCE * meant.abs().max(1.0);

@@ -44,7 +44,8 @@ impl Thermometer {
         }
     }
 
-    /// Returns the number of marks, which is the number of entries of a row.
+    /// Returns the number of marks that divide the thermometer's range, which is also the number of entries
+    /// of an encoded number's row.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
@@ -54,7 +55,8 @@ impl Thermometer {
         (self.most - self.least) / (self.bins - 1) as f64
     }
 
-    /// Encodes a number as a row. A number outside of the range is clamped first.
+    /// Encodes a number as a row with an entry for each mark on the thermometer's range. A number outside of
+    /// the thermometer's range is clamped first.
     #[must_use]
     pub fn encode(&self, value: f64) -> Vec<f64> {
         let filled = (value.clamp(self.least, self.most) - self.least) / self.gap();
@@ -76,12 +78,13 @@ pub enum Encoding {
     /// A row of numbers, as [`Thermometer::encode`] returns it. The thermometer's range is that of the
     /// number's distribution.
     Thermometer {
-        /// The number of marks of the thermometer.
+        /// The number of marks that divide the thermometer's range, which is also the number of entries of
+        /// the row.
         bins: usize,
     },
 }
 
-/// An encoding together with the range of the numbers that it encodes.
+/// An encoding of numbers: a thermometer together with its range, or `None` if numbers aren't changed.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(super) struct Codec(Option<Thermometer>);
 

@@ -17,10 +17,10 @@ type SharedReward<S> = Arc<dyn Reward<S> + Send + Sync>;
 /// The [`Conditioning`] decodes beta, the preferences w and the goal direction from the condition vector. The
 /// factor f is 1 if the conditioning has no cone of goals. Inside of the cone, f is the factor of
 /// [`Focus::log_factor`](super::Focus::log_factor). Outside of the cone, the log-reward is
-/// [`Focus::outside`](super::Focus::outside). recursionpharma/gflownet combines rewards in the same order,
-/// but also multiplies the log-reward outside of a cone by beta. If several states represent one object, R_i
-/// is the reward of the object. The trainer divides R(x | c) among these states afterwards, so this division
-/// isn't raised to the power beta.
+/// [`Focus::outside`](super::Focus::outside). recursionpharma/gflownet also multiplies by f before it applies
+/// beta, but it multiplies the log-reward outside of a cone by beta, too. If several states represent one
+/// object, R_i is the reward of the object. The trainer divides R(x | c) among these states afterwards, so
+/// this division isn't raised to the power beta.
 ///
 /// The [module](super) has an example.
 pub struct ConditionedReward<S> {
@@ -71,7 +71,8 @@ impl<S: Rows> ConditionedReward<S> {
         Reals::from_flat(self.rewards.len(), logs.into_iter().flatten().map(f64::exp).collect())
     }
 
-    /// Returns the log-rewards log R_i of each state, one row per state.
+    /// Returns the log-rewards log R_i(x) of each state x, one row per state. `ask` evaluates one of the
+    /// rewards on all states.
     fn logs(&self, states: &S, ask: impl Fn(&SharedReward<S>) -> Result<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         let mut out = vec![Vec::with_capacity(self.rewards.len()); states.len()];
         for reward in &self.rewards {

@@ -89,8 +89,8 @@ impl<F> RandomDistillation<F> {
         let predictor = network("predictor");
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
-            // The target network holds a clone of this tensor, which shares the flag. The network's weights
-            // therefore get no gradients.
+            // `fixed` shares its tensor with a weight of the target network, so this weight doesn't get
+            // gradients either.
             let _ = fixed.tensor.set_requires_grad(false);
         }
         let adam = Adam::new(&parameters, config.adam)?;

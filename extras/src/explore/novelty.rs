@@ -75,9 +75,10 @@ impl<S> Novelty<S> for Box<dyn Novelty<S>> {
 /// The coefficients that multiply the novelty at each training step.
 ///
 /// An edge is a transition from one state to the next, other than an exit. Its novelty is that of the state
-/// that it leads to, as in the code of Pan et al. (2023), who call the three variants edge-based, state-based
-/// and joint intrinsic rewards. Intrinsic rewards change the target distribution as long as a coefficient
-/// isn't 0. With schedules that end at 0, training ends with the original target.
+/// that it leads to, as in the code of Pan et al. (2023). They call novelty on edges only edge-based, on
+/// terminal states only state-based, and on both joint intrinsic rewards. Intrinsic rewards change the target
+/// distribution as long as a coefficient isn't 0. If the schedules of both coefficients end at 0, training
+/// ends with the target of the reward alone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntrinsicConfig {
@@ -213,8 +214,7 @@ impl<N> Intrinsic<N> {
         Ok([Tensor::from_slice(&edges), Tensor::from_slice(&terminal)])
     }
 
-    /// Returns the novelty of each state. If several states are equal, the measure is evaluated once for
-    /// them.
+    /// Returns the novelty of each state. If several states are equal, their novelty is computed only once.
     fn rate<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
     where
         N: Novelty<S>,

@@ -9,7 +9,8 @@ use gfn::{Error, Result, Rng};
 /// The objects that a search has found.
 #[derive(Clone, Debug)]
 pub struct SearchResults<S> {
-    /// The finished objects that were found. There may be any number of them.
+    /// The finished objects that were found. Their number may differ from the number of objects that the
+    /// search started from.
     pub objects: S,
     /// The log-reward of each of these objects.
     pub log_rewards: Vec<f64>,

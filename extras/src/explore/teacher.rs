@@ -259,7 +259,8 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
     ) -> Result<()> {
         let differentiated = self.differentiate(batch, student, context);
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
-            // The step failed, and gradients of a part of the batch must not enter the next step.
+            // The gradients of a part of the batch may already have been added. They must not enter the next
+            // step.
             parameters.clear_gradients();
         }
         differentiated?;
@@ -272,7 +273,7 @@ mod tests {
     use super::*;
     use gfn::objective::Quantity;
 
-    /// Tests two objects of equal reward. The student samples the first too rarely and the second too
+    /// Tests two objects of equal reward. The student samples the first object too rarely and the second too
     /// often. The teacher's reward must be larger for the first object.
     #[test]
     fn a_teacher_is_after_what_the_student_samples_too_rarely() {

@@ -43,7 +43,7 @@ use gfn::{Error, Result, Rng};
 /// ```
 #[derive(Debug)]
 pub struct Thompson {
-    /// The probability that a head learns from a trajectory.
+    /// The probability that a given head learns from a given trajectory of a batch.
     share: f64,
     n_heads: usize,
     /// The random stream that chooses, for the last batch, the trajectories that each head learns from. It is

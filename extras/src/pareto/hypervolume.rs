@@ -6,11 +6,12 @@ use gfn::env::Reals;
 /// Computes the hypervolume of objective vectors (Zitzler and Thiele 1999). This is the volume of the
 /// region above a reference point that the vectors dominate.
 ///
-/// The result is exact for any number of objectives. It is a sum of exclusive volumes, each of which is
-/// computed with one objective less (While, Bradstreet and Barone, *A Fast Way of Calculating Exact
-/// Hypervolumes*, 2012), and with a sweep for two objectives. The time grows with the number of objectives;
-/// 1,000 non-dominated points take about 0.2 s for three and for four objectives. Points that aren't above
-/// the reference point in every objective add nothing. botorch's function has the same definition.
+/// The result is exact for any number of objectives. It is a sum with a term for each vector: the volume that
+/// this vector dominates and no later vector dominates. Each term needs only hypervolumes with one objective
+/// less (While, Bradstreet and Barone, *A Fast Way of Calculating Exact Hypervolumes*, 2012). For two
+/// objectives, the hypervolume is computed by a sweep. The time grows with the number of objectives; 1,000
+/// non-dominated points take about 0.2 s for three and for four objectives. Points that aren't above the
+/// reference point in every objective add nothing. botorch's function has the same definition.
 ///
 /// ```
 /// use gfn::env::Reals;

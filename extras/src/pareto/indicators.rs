@@ -28,10 +28,10 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
     Ok(front.rows().map(nearest).sum::<f64>() / front.len() as f64)
 }
 
-/// Computes the R2 indicator (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*,
-/// 2012) of objective vectors y, given weight vectors w and a utopian point u. The weighted distance of y
-/// from u is `max_k w_k |u_k - y_k|`. For each w, the smallest weighted distance of any y is taken. The
-/// indicator is the mean of these distances over the weight vectors. Smaller values are better.
+/// Computes the R2 indicator (Brockhoff, Wagner and Trautmann, 2012, *On the properties of the R2 indicator*)
+/// of objective vectors y, given weight vectors w and a utopian point u. The weighted distance of y from u is
+/// `max_k w_k |u_k - y_k|`. For each w, the smallest weighted distance of any y is taken. The indicator is
+/// the mean of these distances over the weight vectors. Smaller values are better.
 ///
 /// [`simplex_grid`] returns evenly spread weight vectors. recursionpharma/gflownet divides the sum of the
 /// distances by the Frobenius norm of all weight vectors instead of their number. This differs from the
@@ -73,7 +73,8 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     if n == 0 || steps == 0 {
         return refuse("at least one objective and one step");
     }
-    // The number of vectors is a binomial coefficient, and each division below is exact.
+    // The number of vectors is a binomial coefficient. It is computed factor by factor, and each division is
+    // exact.
     let mut count = 1usize;
     for k in 1..n {
         count = count.saturating_mul(steps.saturating_add(k)) / k;
@@ -86,9 +87,9 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     let mut values = Vec::with_capacity(count * n);
     for _ in 0..count {
         values.extend(row.iter().map(|&part| part as f64 / steps as f64));
-        // The entries of `row` are whole numbers that sum to `steps`. The next row in lexicographic order is
-        // found at the last nonzero entry other than entry 0: 1 of it is added to the entry before it, and
-        // the rest becomes the last entry of the row.
+        // The entries of `row` are whole numbers that sum to `steps`. For the next row in lexicographic
+        // order, the last nonzero entry other than entry 0 is split: 1 of it is added to the entry before it,
+        // and the rest becomes the last entry of the row.
         let Some(from) = (1..n).rev().find(|&k| row[k] > 0) else { break };
         let left = std::mem::take(&mut row[from]);
         row[from - 1] += 1;

@@ -27,8 +27,8 @@ fn check_finite(what: &'static str, points: &Reals) -> Result<()> {
     }
 }
 
-/// Returns an error for a vector whose length isn't the width of the points, and for a vector with an entry
-/// that isn't finite.
+/// Returns an error unless the vector has as many entries as each point has coordinates, and all entries are
+/// finite.
 fn check_vector(what: &'static str, points: &Reals, vector: &[f64]) -> Result<()> {
     if vector.len() != points.width() {
         return Err(wrong_width(what, points.width(), vector.len()));

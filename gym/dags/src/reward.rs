@@ -33,7 +33,7 @@ const MIN_GRAPHS_PER_THREAD: usize = 64;
 #[derive(Debug)]
 pub struct DagReward<S> {
     score: S,
-    /// The prior's term of a node, indexed by the number of the node's parents.
+    /// The structure prior's term of a node, indexed by how many parents the node has.
     prior: Vec<f64>,
     start: f64,
 }

@@ -78,7 +78,8 @@ fn lines_that_are_no_header_are_named() {
     let names = ["raf", "mek"].map(String::from);
     let message = named_edges("cause;effect\nraf;mek\n".as_bytes(), &names).unwrap_err().to_string();
     assert!(message.contains("the separator is `;`"), "{message}");
-    // Names of columns may contain blanks and signs, provided that each row has as many cells as the header.
+    // Names of columns may contain blanks and characters such as `#`, if each row has as many cells as the
+    // header.
     let data = ContinuousData::from_csv("dose in mg,# cells\n1,2\n3,5\n".as_bytes()).unwrap();
     assert_eq!(data.names(), ["dose in mg", "# cells"]);
     assert_eq!(ContinuousData::from_csv("dose in mg\n1\n3\n".as_bytes()).unwrap().names(), ["dose in mg"]);
@@ -115,8 +116,7 @@ fn as_many_labels_as_rows_are_read_at_once() {
     let text = format!("id,class\n{rows}");
     let began = std::time::Instant::now();
     let data = DiscreteData::from_csv(text.as_bytes()).unwrap();
-    // The limit detects an algorithm that searches all labels for each row, which would take more than ten
-    // seconds.
+    // An algorithm that searches all labels for each row would take more than ten seconds.
     assert!(began.elapsed().as_secs_f64() < 4.0, "{:?}", began.elapsed());
     assert_eq!(
         (data.row(59_999), data.n_values()),
@@ -159,8 +159,8 @@ fn values_of_any_size_are_standardised() {
     };
     let expected = standard(1.0);
     assert!((expected.iter().map(|x| x * x).sum::<f64>() - 3.0).abs() < 1e-12);
-    // A unit that is a power of two changes no digit, so standardised data must be equal to the last bit. For
-    // other units they must be nearly equal.
+    // Multiplying the data by a power of two changes no digit, so the standardised data must be equal to the
+    // last bit. For other factors they must be nearly equal.
     for exponent in [-1060, -700, -30, 40, 700, 1020] {
         // The power is computed as a product of two factors, because a single power may underflow.
         let unit = 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
@@ -193,7 +193,8 @@ fn data_are_prepared() {
     assert_eq!((0..4).map(|row| cut.row(row).to_vec()).collect::<Vec<_>>(), [[0, 0], [0, 0], [1, 1], [1, 1]]);
     assert!(data.map(|x| (x - 1.0).ln()).is_err());
     assert!(data.discretised(1).is_err() && data.discretised(5).is_err());
-    // Columns with few distinct values keep each value as a level of its own, however rare the value is.
+    // In a column with at most three distinct values, each value must become a level, however rare it is. The
+    // third column has six values, so its three levels must have equal numbers of observations.
     let coded = [
         [0.0, 5.0, 0.5],
         [1.0, 7.0, 0.6],
@@ -326,7 +327,7 @@ fn rows_that_a_network_gives_twice_are_refused() {
         "table 0.9, 0.4, 0.1, 0.6; (yes) 0.9, 0.1;",
         "`B` gives the row (yes) twice",
     );
-    // A default row must have the same effect before the other rows as after them.
+    // A default row that comes before the other rows must have the same effect as one that comes after them.
     let first = NETWORK.replacen("default 0.0, 0.0, 1.0;", "", 1);
     let first = first.replacen(row, &format!("default 0.0, 0.0, 1.0; {row}"), 1);
     assert_eq!(DiscreteNetwork::from_bif(&first).unwrap(), DiscreteNetwork::from_bif(NETWORK).unwrap());
@@ -441,8 +442,8 @@ fn tables_have_one_limit_together() {
     }
     let message = DiscreteNetwork::from_bif(&text).unwrap_err().to_string();
     assert!(message.contains("`c31`") && message.contains("16,777,216"), "{message}");
-    // In a complete graph of 24 nodes the largest table has no more entries than the limit, but all tables
-    // together have more and must be refused.
+    // In a complete graph of 24 nodes no table exceeds the limit of 2^24 entries, but all tables together
+    // exceed it and must be refused.
     let edges: Vec<(u32, u32)> = (0..24).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
     let complete = acyclic(24, &edges).unwrap();
     let message = DiscreteNetwork::draw(complete, 2, &mut Rng::seeded(0)).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! Tests of posteriors over graphs: sums over sinks compared with enumeration, exact distributions of
-//! policies, and metrics that compare distributions.
+//! Tests of posteriors over graphs: sums over sinks (nodes without children) compared with enumeration, exact
+//! distributions of policies, and metrics that compare distributions.
 
 use gfn::env::Rows;
 use gfn::env::StateGraph;
@@ -72,7 +72,7 @@ impl LocalScore for PerParent {
 }
 
 /// Compares the sum of the rewards, if all rewards are 1, with the number of acyclic graphs (OEIS A003024).
-/// Then tests the worst case of cancellation, in which parents have a tiny probability.
+/// Then tests the worst case of cancellation, in which every edge has a tiny probability.
 #[test]
 fn cancellation_is_guarded() {
     let sum = |n, term| {
@@ -92,7 +92,8 @@ fn cancellation_is_guarded() {
         assert!(edges.iter().all(|p| (p - edges[0]).abs() < 1e-12));
     }
     // Each edge has odds of e^`term`. They are so small that the exclusion of cycles has almost no influence,
-    // and each marginal must be e^`term`. With numbers of type `f64` the error would be 1e-7.
+    // so each edge must have the marginal probability e^`term`. If the sums used numbers of type `f64`, the
+    // error would be 1e-7.
     for term in [-30.0, -300.0] {
         let summed = sum(11, term).unwrap();
         assert!(
@@ -186,8 +187,8 @@ fn held_out_data_favours_the_posterior() {
     )
     .unwrap();
     let average = |weights: Option<&[f64]>| log_model_average(graph.states(), weights, &values).unwrap();
-    // By the chain rule, the expected number is log p(all data) - log p(training data), where each
-    // probability is a sum over all graphs.
+    // By the chain rule, the log-likelihood of the held-out data must be log p(all data) - log p(training
+    // data), where each probability is a sum over all graphs.
     let all = ExactPosterior::from_states(
         graph.states(),
         &DagReward::new(&of_all, StructurePrior::Uniform).unwrap(),

@@ -1,4 +1,4 @@
-//! Tests of scores of graphs: comparison with golden numbers, equality for equivalent graphs, and
+//! Tests of scores of graphs: comparison with golden numbers, equal scores of Markov-equivalent graphs, and
 //! interventions.
 
 use std::collections::BTreeMap;
@@ -193,7 +193,8 @@ fn bde_is_the_product_of_predictions() {
         let expected = predicted_one_by_one(&data, 0, &parents, 4.0, &rows);
         close(bde.local_score(0, &parents.into_iter().collect()), expected, "BDeu");
     }
-    // These parents have so many combinations of values that counts are kept in a map instead of an array.
+    // The eight parents w1 to w8 have so many combinations of values (6^8) that counts are kept in a map
+    // instead of an array.
     let wide = DiscreteData::new(
         (0..9).map(|i| format!("w{i}")).collect(),
         vec![6; 9],
@@ -236,8 +237,9 @@ fn bic_is_least_squares() {
 #[test]
 fn constant_variables_are_refused_whatever_their_value() {
     let mut rng = Rng::seeded(3);
-    // Each column consists of equal values. For some of these values, rounding makes the mean differ from the
-    // value, so that the sum of squares isn't 0. The column must be recognised as constant nevertheless.
+    // In each case a column has the same value in all rows. For some values, rounding makes the mean differ
+    // from the value, so that the sum of squared deviations isn't 0. The column must be recognised as
+    // constant nevertheless.
     for (value, rows) in
         [(1.0, 20), (0.0, 20), (0.1, 20), (1013.25, 50), (5.0, 16), (1e-7, 33), (-273.15, 41)]
     {
@@ -269,8 +271,8 @@ fn constant_variables_are_refused_whatever_their_value() {
         (0..20).flat_map(|k| [if k == 7 { 0.1f64.next_up() } else { 0.1 }, rng.normal()]).collect();
     let nearly = ContinuousData::new(["a", "b"].map(String::from).to_vec(), nearly).unwrap();
     assert!(Bge::new(&nearly.standardised().unwrap(), BgeConfig::default()).is_ok());
-    // A column may vary only in rows with interventions on it. The BIC must refuse it as constant, because
-    // these rows don't count for it. BGe accepts it.
+    // Column `a` varies only in rows with interventions on it, which don't count for its score. The BIC must
+    // refuse the column as constant, but BGe must accept it.
     let mut rows: Vec<f64> = (0..20).flat_map(|_| [0.1, rng.normal()]).collect();
     rows.extend((0..20).flat_map(|k| [k as f64, 3.0]));
     let targets = (0..40).map(|row| if row < 20 { NodeSet::EMPTY } else { NodeSet::EMPTY.with(0) }).collect();
@@ -280,8 +282,8 @@ fn constant_variables_are_refused_whatever_their_value() {
     assert!(Bge::new(&set, BgeConfig::default()).is_ok());
 }
 
-/// Checks that rows with an intervention on a node count for the scores of all other nodes, and that such
-/// rows reveal the direction of an edge.
+/// Checks that rows with an intervention on a node count for the scores of the other nodes but not of this
+/// node, and that such rows reveal the direction of an edge.
 #[test]
 fn experiments_count_where_they_should() {
     let mut rng = Rng::seeded(1);
@@ -327,7 +329,7 @@ fn experiments_count_where_they_should() {
     );
     assert_eq!(with.local_score(2, &parents), without.local_score(2, &parents));
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
-    // The check on the number of rows must count, for each node, only the rows without an intervention on it.
+    // Every row has an intervention on node 0. Such rows aren't observations of this node, so it has too few.
     let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
     assert!(few.contains("0 for 3 variables"), "{few}");
     let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();

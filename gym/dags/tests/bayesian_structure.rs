@@ -1,5 +1,5 @@
-//! Tests of the environment of acyclic graphs: its contract, masks compared with brute force, replays in
-//! petgraph, and contradictory expert knowledge.
+//! Tests of the environment of acyclic graphs: its contract, masks compared with brute force (searches for
+//! cycles by petgraph), and contradictory expert knowledge.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     /// Compares masks with brute force after random additions and removals of edges. The graphs have up to 30
-    /// nodes, and more than 64 in some cases.
+    /// nodes, or 65 to 69 nodes, for which a set of nodes needs two 64-bit words.
     #[test]
     fn masks_are_those_of_brute_force(
         nodes in prop_oneof![2usize..=30, 65usize..70],

@@ -87,7 +87,7 @@ fn conditions_that_it_does_not_take_are_refused() {
         policy.evaluate(&env, &env.initial(&[0; 2]), Some(&conditions), Quantities::PF).map(|_| ())
     };
     assert!(matches!(with(3), Err(Error::Missing { .. })));
-    // A tensor of conditions without columns must be accepted.
+    // The policy takes no conditions, but a tensor of conditions with 0 columns must be accepted.
     with(0).unwrap();
 }
 

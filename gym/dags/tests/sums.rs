@@ -1,5 +1,5 @@
-//! Tests of numbers with a wide range of exponents, and of cancellation in sums over sinks. The two modules
-//! are private in gfn-dags, so this test program compiles their files itself.
+//! Tests of numbers with a wide range of exponents, and of cancellation in sums over sinks (nodes without
+//! children). The two modules are private in gfn-dags, so this test program compiles their files itself.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-dags does")]
 
@@ -40,19 +40,20 @@ fn exponents_have_no_end() {
     assert!(((sum + -Wide::exp(100.0)).over(Wide::exp(-80.0)) - 1.0).abs() < 1e-12);
 }
 
-/// Checks that a sum is refused if too many digits are lost by cancellation. With positive terms, sums over
-/// few nodes lose too few digits, so the test uses a negative term.
+/// Checks that a sum is refused if too many digits are lost by cancellation. If all terms are positive, a sum
+/// over few nodes loses too few digits. The test therefore uses a negative term.
 #[test]
 fn what_cancellation_leaves_is_checked() {
-    // Each of the two nodes has a term for no parent, which is 1, and a term for the other node as parent,
-    // which is x or y. The total over acyclic graphs is 1 + x + y.
+    // A node without a parent contributes the factor 1 to the reward of a graph of two nodes. A node whose
+    // parent is the other node contributes x or y. The sum of the rewards of all acyclic graphs is 1 + x + y.
     let zero = Wide::ZERO;
     let one = Wide::ONE;
     let sum = |x, y| ParentPosteriors::sum(2, &[one, zero, y, zero, one, x, zero, zero]);
     let sound = sum(one, one).unwrap();
     assert!((sound.log_total - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);
-    // In the first case the total 1 + x - 1 is 0.5, so that a probability would be 2. In the second case x =
-    // 10^-40 is lost when it is added to 1. Both sums must be refused.
+    // With y = -1 the sum 1 + x + y is x. If x is e^-0.69 = 0.5, the graph without edges would have the
+    // probability 1 / 0.5 = 2. If x is e^-92 = 10^-40, it is lost when it is added to 1. Both sums must be
+    // refused.
     for log_x in [-0.69, -92.0] {
         let error = sum(Wide::exp(log_x), -one).err().unwrap();
         assert!(matches!(error, Error::Contract { .. }), "{error}");

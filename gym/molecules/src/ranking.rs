@@ -21,12 +21,12 @@ pub struct Ranked {
     pub molecule: Molecule,
     /// The natural logarithm of the molecule's score.
     pub log_score: f64,
-    /// The molecule's values in the further columns of the ranking.
+    /// The molecule's values in the columns that `Ranking::with_columns` added.
     pub values: Vec<f64>,
 }
 
 impl Ranked {
-    /// Iterates over the log-score and the values in the further columns.
+    /// Iterates over the log-score and the values in the columns that `Ranking::with_columns` added.
     fn numbers(&self) -> impl Iterator<Item = f64> {
         std::iter::once(self.log_score).chain(self.values.iter().copied())
     }
@@ -88,8 +88,8 @@ impl Ranking {
         Ok(Self { columns: Vec::new(), entries })
     }
 
-    /// Adds further columns, for example [`FactoredScore::properties`](crate::FactoredScore::properties).
-    /// The function `values` returns a row of numbers for each molecule.
+    /// Adds further columns, for example [`FactoredScore::properties`](crate::FactoredScore::properties). The
+    /// function `values` returns for each molecule one number per added column.
     ///
     /// # Errors
     /// Errors of the function `values`; [`Error::Shape`] unless it returns one number per molecule and
@@ -125,7 +125,7 @@ impl Ranking {
         &self.entries
     }
 
-    /// Returns the names of the columns that were added to the scores.
+    /// Returns the names of the columns that `with_columns` added.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns

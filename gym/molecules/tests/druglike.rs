@@ -72,7 +72,7 @@ fn substructures_are_those_of_rdkit() {
     }
 }
 
-/// Tests that descriptors don't depend on the Kekule form and the spelling of a molecule.
+/// Tests that descriptors depend neither on the Kekule form nor on the spelling of a molecule.
 #[test]
 fn all_kekule_forms_have_the_same_numbers() {
     let forms =
@@ -116,7 +116,8 @@ fn filters_are_factors_or_restrictions() {
             .unwrap();
         assert_eq!(score.log_scores(&molecules).unwrap(), [log, 0.0]);
     }
-    // The log P of water is below 0 and can't be a score, so the error must ask for a shape.
+    // The log P of water is below 0 and can't be a score. The error must therefore ask for a shape, which
+    // maps log P to a number of at least 0.
     let score = ScoreConfig { factors: vec![Factor::from_property(Property::LogP)] }.build().unwrap();
     let error = score.log_scores(&[Molecule::from_smiles("O").unwrap()]).unwrap_err();
     assert!(error.to_string().contains("log_p") && error.to_string().contains("shape"), "{error}");

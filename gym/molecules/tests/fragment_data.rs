@@ -76,7 +76,7 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
     let of = |smiles: &str| found.get(&read(smiles).smiles()).copied();
     // In the molecules, pyridine is bonded to other fragments at the atom next to its nitrogen and at the
     // atom after that. Each of the two atoms has a mirror image on the other side of the ring, so pyridine
-    // must have 4 stems.
+    // must have 4 stems (places at which other fragments can be attached).
     assert_eq!(of("c1ccncc1"), Some((4, 4)));
     assert_eq!((of("C"), of("CC(=O)O"), of("O")), (Some((3, 2)), Some((1, 1)), Some((1, 2))));
     assert_eq!((of("O=C1CCCN1"), of("C1CC1")), (Some((1, 1)), Some((3, 3))));
@@ -200,8 +200,8 @@ fn learned<R: Reward<GraphStates> + 'static>(
 }
 
 impl Learned {
-    /// Checks by the policy's exact distribution that it learned the data, and that fine-tuning reached its
-    /// target.
+    /// Checks that the policy's exact distribution is near the data after learning, and near the target after
+    /// fine-tuning.
     fn check(&self) {
         let Self { before, after, entropy, tv_to_data, tv, tv_untuned } = self;
         println!(

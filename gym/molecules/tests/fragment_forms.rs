@@ -1,14 +1,15 @@
 //! Tests of trees of fragments that become equal if fragments are rotated or reflected: their normal form,
-//! and the renaming of stems.
+//! and the renaming of stems (atoms to which others can be attached).
 
 use gfn::env::Direction;
 use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Move, Node, canonical_key};
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 
-/// The number of ports in the library, that is, of pairs of a fragment and a stem: the six stems of benzene,
-/// and the stem of methane.
+/// The number of stems (atoms to which others can be attached) of all fragments in the fragment library: the
+/// six stems of benzene, and the stem of methane.
 const PORTS: u32 = 7;
-/// The index of methane's stem among the ports.
+/// The index of methane's stem (the atom to which others can be attached) among the seven stems of the
+/// fragment library.
 const METHYL: u32 = 6;
 
 /// Creates the environment whose objects are trees of benzene and methane.
@@ -42,9 +43,10 @@ fn turned_trees_have_one_normal_form_and_others_another() {
     assert!(normal(0, 1) != normal(0, 2) && normal(0, 2) != normal(0, 3) && normal(0, 1) != normal(0, 3));
 }
 
-/// Tests the renaming of a stem between two graphs of m-xylene in which the two methyl groups have exchanged
-/// their stems. Stem 3 is next to group 2 in the first graph; in the second graph stem 5 is next to it. If
-/// the stem kept its number, a group attached next to group 2 would be next to group 1 afterwards.
+/// Tests the renaming of an action that attaches a fragment to a stem of benzene. The action is renamed from
+/// one graph of m-xylene to another, in which the two methyl groups (nodes 1 and 2) have exchanged their
+/// stems. Group 2 is on stem 2 in the first graph, so stem 3 is next to it. In the second graph group 2 is on
+/// stem 0, so stem 5 is next to it. Stem 3 must therefore become stem 5.
 #[test]
 fn a_stem_is_renamed_with_what_it_is_next_to() {
     let trees = trees();
@@ -55,6 +57,6 @@ fn a_stem_is_renamed_with_what_it_is_next_to() {
     let onto = |stem: u32| Move { a: 0, b: 0, class: stem * PORTS + METHYL };
     let renamed = attach.rename(Direction::Forward, onto(3), &[0, 1, 2], &one, &other);
     assert_eq!(renamed, onto(5));
-    // If the two groups are renamed, too, the stem keeps its number.
+    // If the nodes of the two methyl groups are exchanged, too, the stem keeps its number.
     assert_eq!(attach.rename(Direction::Forward, onto(3), &[0, 2, 1], &one, &other), onto(3));
 }

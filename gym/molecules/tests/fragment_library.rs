@@ -35,7 +35,7 @@ fn the_published_lists_are_whole() {
         [72, 127, 18, 35]
     );
     // Each fragment of the reduced list must be the same molecule as a fragment of the full list. The stems
-    // may differ.
+    // (atoms at which others can be attached) may differ.
     let known =
         |one: &Fragment| all.fragments().iter().any(|other| other.molecule().key() == one.molecule().key());
     assert!(reduced.fragments().iter().all(known));
@@ -83,7 +83,7 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     let all = FragmentLibrary::standard().unwrap();
     let text: Vec<String> = all.fragments().iter().map(Fragment::to_string).collect();
     assert_eq!(library(&text.join("\n")), all);
-    // Fragments with the same molecule but different stems are different fragments.
+    // Fragments with the same molecule but different stems (attachment points) are different fragments.
     assert_eq!(library("OCC 1,2\nCCO 1").fragments().len(), 2);
     let message = FragmentLibrary::parse("# nothing\n").unwrap_err().to_string();
     assert!(message.contains("a library of fragments is 0"), "{message}");
@@ -97,7 +97,7 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     let ends: Vec<usize> = (0..6).flat_map(|k| (2..5).map(move |a| 4 * k + a)).collect();
     let error = Fragment::new(&butyls, &ends).unwrap_err();
     assert!(matches!(error, FragmentError::TooMany { what: "symmetries", .. }), "{error}");
-    // Symmetries that move only atoms that aren't stems must not be counted.
+    // Symmetries that move only atoms that aren't stems (attachment points) must not be counted.
     assert_eq!(Fragment::new(&butyls, &[2]).unwrap().n_symmetries(), 1);
     assert!(library("C 0").fragments()[0].is_same(&Fragment::new("C", &[0]).unwrap()));
     for n in [0, 1_001] {
@@ -109,16 +109,16 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     assert!(library("C 0").molecule(&foreign).unwrap_err().to_string().contains("a tree of fragments"));
 }
 
-/// Tests a fragment with twelve stems that aren't bonded to each other. There are 12! permutations of the
-/// stems, but only the 24 that preserve distances are symmetries. The symmetries must be found in a short
-/// time.
+/// Tests a fragment with twelve stems (attachment points) that aren't bonded to each other. There are 12!
+/// permutations of the stems, but only the 24 that preserve distances are symmetries. The symmetries must be
+/// found in a short time.
 #[test]
 fn symmetries_of_a_large_ring_are_found_in_time() {
     let ring = |stems: &[usize]| Fragment::new(&format!("C1(C){}C1C", "C(C)".repeat(10)), stems).unwrap();
     let methyls: Vec<usize> = (0..12).map(|k| 2 * k + 1).collect();
     assert_eq!(ring(&methyls).n_symmetries(), 24);
-    // With eleven of the twelve methyl groups as stems, the only symmetry besides the identity is a
-    // reflection. It doesn't matter which group is left out.
+    // With eleven of the twelve methyl groups as stems (attachment points), the only symmetry besides the
+    // identity is a reflection. It doesn't matter which group is left out.
     assert_eq!(ring(&methyls[1..]).n_symmetries(), 2);
     assert!(ring(&methyls[1..]).is_same(&ring(&methyls[..11])));
     assert!(!ring(&[1, 3]).is_same(&ring(&[1, 5])));
@@ -144,7 +144,7 @@ fn fragments_that_make_no_sense_are_errors_of_the_library() {
 }
 
 /// Builds a graph of fragments from the classes of its nodes and from its bonds. A bond is its two nodes
-/// followed by the stem on each node, counted from 1; 0 means that the stem is unset.
+/// followed by the stem (attachment point) on each node, counted from 1; 0 means that the stem is unset.
 fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
     let arc = |stems: [u8; 2]| Edge { class: 0, attributes: Attributes::new(&stems).unwrap() };
     let arcs = bonds.iter().flat_map(|&(a, b, s, t)| [(a, b, arc([s, t])), (b, a, arc([t, s]))]);

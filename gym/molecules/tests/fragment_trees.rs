@@ -25,8 +25,8 @@ fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<Canonic
 }
 
 /// Fragment libraries, each with the maximum number of fragments of a molecule. The libraries have rings with
-/// rotational symmetry, stems at which several fragments can be attached, stems that aren't equivalent,
-/// molecules that can be built as many trees, and fragments that contain each other.
+/// rotational symmetry, stems (attachment points) that can take several fragments, stems that aren't
+/// equivalent, molecules that can be built as many trees, and fragments that contain each other.
 const SMALL: [(&str, usize); 6] = [
     ("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0", 3),
     ("C 0,0,0,0\nCC 0,0,1,1\nCCC 0,1,2\nC(C)(C)C 0,1", 3),
@@ -90,7 +90,7 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
         let mut longest = Duration::ZERO;
         let mut most = 0;
         let mut sum = 0;
-        // The test takes the largest states, and a sample of the other states.
+        // The test takes the first 100 sampled states, and the 100 largest of the others.
         let mut states: Vec<&GraphState> = samples.terminal_states().graphs().iter().collect();
         states[100..].sort_by_key(|state| std::cmp::Reverse(state.n_nodes()));
         let large = states[100..200].iter().filter(|state| state.n_nodes() == max_fragments).count();
@@ -171,8 +171,8 @@ fn small_trees_are_found_among_many() {
 }
 
 /// Tests that equal branches of a molecule cause no additional work. The dendrimer can be cut into pieces of
-/// one and two carbons in 3.8 million ways, the matchings of its bonds. Up to symmetry there are only 84 ways
-/// if the central atom is a piece by itself, and 4 times 28 ways otherwise.
+/// one and two carbons in 3.8 million ways, one for each matching of its bonds. Up to symmetry there are only
+/// 84 ways if the central atom is a piece by itself, and 4 times 28 ways otherwise.
 #[test]
 fn branches_that_are_alike_are_no_more_work() {
     let library = library("C 0,0,0,0\nCC 0,0,0,1,1,1");

@@ -1,5 +1,5 @@
-//! Tests of junction trees of fragments: the contract of environments, and a comparison with trees that are
-//! enumerated naively and compared atom by atom.
+//! Tests of junction trees of fragments: the checks that every environment must pass, and a comparison with
+//! trees that are enumerated naively and compared atom by atom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,8 +20,8 @@ use gfn_molecules::{Element, Molecule};
 use petgraph::algo::is_isomorphic_matching;
 use petgraph::graph::UnGraph;
 
-/// A library with a symmetric ring, a stem at which three fragments can be attached, a fragment with two
-/// equivalent stems, and a fragment with two different stems. In its last fragment, the fluorines have a
+/// A library with a symmetric ring, a stem (attachment point) that can take three fragments, a fragment with
+/// two equivalent stems, and a fragment with two different stems. In its last fragment, the fluorines have a
 /// symmetry that doesn't involve stems.
 const SMALL: &str = "c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0\n";
 
@@ -34,8 +34,8 @@ fn libraries() -> Vec<(FragmentLibrary, usize)> {
         (library(SMALL), 4),
         (library("c1ccccc1 0,1,2,3,4,5\nC 0"), 7),
         (library("C1CCCCC1 0,0,1,1,2,3\nN 0,0,0"), 4),
-        // The first fragment is a cube. The second fragment is a tetrahedron with four stems, at each of
-        // which two fragments can be attached.
+        // The first fragment of this library is a cube. The second fragment is a tetrahedron with four stems,
+        // at each of which two fragments can be attached.
         (library("C12C3C4C1C5C2C3C45 0,1,2,3,4,5,6,7\nCC(C)(C)C 0,0,2,2,3,3,4,4"), 3),
         (FragmentLibrary::standard().unwrap(), 6),
         (library("C 0"), 1),
@@ -60,12 +60,12 @@ fn environments_keep_their_contract() {
 }
 
 /// The properties that distinguish atoms: the fragment, the element, the charge, the number of hydrogens in
-/// the fragment, and the number of attachments for which the atom is a stem.
+/// the fragment, and the number of fragments that can be attached to the atom.
 type Mark = (usize, Element, i8, u8, u8);
 
 /// A piece of a tree, which is a fragment attached to an earlier piece: the index of the fragment in the
-/// library, the index of the earlier piece, the stem on the earlier piece, and the stem of the fragment
-/// itself.
+/// library, the index of the earlier piece, the stem (attachment point) on the earlier piece, and the stem of
+/// the fragment itself.
 type Piece = (usize, usize, usize, usize);
 
 /// Returns the atoms and bonds of a tree as a graph. The edge weight of bonds between fragments differs from
@@ -135,8 +135,8 @@ struct Listed {
 }
 
 /// Lists all trees by the number of their fragments. A larger tree arises from a smaller one by joining each
-/// stem that can take another fragment to each stem of each fragment of the library. Trees that are equal
-/// atom by atom count as one tree.
+/// stem (attachment point) that can take another fragment to each stem of each fragment of the library. Trees
+/// that are equal atom by atom count as one tree.
 fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     let fragments = library.fragments();
     let own: Vec<(usize, usize)> = (0..fragments.len())

@@ -197,8 +197,8 @@ fn molfiles_say_what_the_molecule_is() {
                 15 => Some(0),
                 valence => Some((valence - bound[a]) as u8),
             };
-            // A valence field of 0 means the smallest valence of a neutral atom, so charged atoms must have
-            // another field.
+            // The value 0 in a valence field means the smallest valence of a neutral atom, so charged atoms
+            // must have another value there.
             assert!(*charge == 0 || hydrogens.is_some());
             charged += usize::from(*charge != 0);
             written += usize::from(hydrogens.is_some() && *charge == 0);

@@ -1,5 +1,5 @@
-//! Tests of the environment that builds molecules: its contract, SMILES of sampled molecules, and an
-//! enumeration of all small molecules.
+//! Tests of the environment that builds molecules: the checks that every environment must pass, SMILES of
+//! sampled molecules, and an enumeration of all small molecules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -172,8 +172,8 @@ fn largest_ring(molecule: &Molecule) -> usize {
     candidates.sort_unstable();
     let (mut basis, mut largest): (Vec<u32>, usize) = (Vec::new(), 0);
     for (size, ring) in candidates {
-        // Of `rest` and `rest ^ row`, the smaller number has a 0 at the leading bit of `row`. Taking it for
-        // each row is a Gaussian elimination.
+        // The smaller of the numbers `rest` and `rest ^ row` has a 0 at the leading bit of `row`. Taking the
+        // smaller number for one row after the other is a Gaussian elimination.
         let rest = basis.iter().fold(ring, |rest, row| rest.min(rest ^ row));
         if rest != 0 {
             basis.push(rest);
@@ -202,8 +202,8 @@ fn ring_limits_are_those_of_a_filter() {
         let molecules = graph.states().graphs().iter().filter(|graph| graph.n_nodes() > 0);
         molecules.map(|graph| env.codec().molecule(graph).unwrap()).collect::<Vec<_>>()
     };
-    // The expected numbers are those of connected graphs of 1 to 5 nodes (OEIS A001349). All their degrees
-    // are at most 4.
+    // The expected numbers are those of connected graphs of 1 to 5 nodes (OEIS A001349). No node has more
+    // than 4 edges, so each graph is a molecule of carbon.
     assert_eq!(carbons(5, None, None).len(), 1 + 1 + 2 + 6 + 21);
     // Without rings the molecules are alkanes. The expected numbers are those of trees of 1 to 6 nodes with
     // degrees of at most 4.
@@ -302,7 +302,7 @@ fn forms_share_the_reward_at_any_temperature() {
     let reward = Arc::new(MoleculeReward::new(molecules.codec(), score));
     let reward = ConditionedReward::new(conditioning.clone(), vec![reward]).unwrap();
     for beta in [0.5, 1.0, 3.0] {
-        // The numbers of Kekule forms are 1, 2 and 3; dimethylnaphthalene has three.
+        // The three molecules have 1, 2 and 3 Kekule forms.
         for (smiles, n_forms) in [("CCc1ccccc1", 1), ("Cc1ccccc1C", 2), ("Cc1ccc2ccccc2c1C", 3)] {
             let molecule = Molecule::from_smiles(smiles).unwrap();
             let one = GraphStates::from(vec![molecules.codec().graph(&molecule).unwrap()]);

@@ -1,5 +1,5 @@
-//! Tests of the environment that builds stereoisomers: its contract, each isomer as one object, and a target
-//! over isomers.
+//! Tests of the environment that builds stereoisomers: the checks that every environment must pass, each
+//! isomer as one object, and a target over isomers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -214,12 +214,12 @@ fn forms_of_rings_in_a_row_are_counted() {
     let began = Instant::now();
     assert_eq!(read(&"c1ccc(cc1)".repeat(8)).n_kekule_forms(), Some(1));
     assert_eq!(read("c1cc(C)c(C)cc1C").n_kekule_forms(), Some(2));
-    // Each tolyl group has two forms. If the two groups are equivalent, there are three pairs of forms; if
-    // they aren't, there are four.
+    // Each tolyl group has two Kekule forms. If the two groups are equivalent, there are three pairs of
+    // forms; if they aren't, there are four.
     assert_eq!(read("c1ccc(C)c(c1)CCc1ccccc1C").n_kekule_forms(), Some(3));
     assert_eq!(read("c1ccc(C)c(c1)CNc1ccccc1C").n_kekule_forms(), Some(4));
-    // The forms of eight inequivalent rings along a chain are counted. With more than 65,536 forms the result
-    // is `None`.
+    // Eight inequivalent rings along a chain, with two Kekule forms each, give 2^8 forms. With more than
+    // 65,536 forms the result is `None`.
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(8) + "O")).n_kekule_forms(), Some(1 << 8));
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(20) + "O")).n_kekule_forms(), None);
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());

@@ -1,5 +1,5 @@
-//! Tests of molecules that grow from a scaffold: the contract, decorations compared with an independent
-//! enumeration, and training.
+//! Tests of molecules that grow from a scaffold: the checks that every environment must pass, decorations
+//! compared with an independent enumeration, and training.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,9 +34,9 @@ fn marked(smiles: &str) -> Fragment {
     Fragment::from_marked(smiles).unwrap()
 }
 
-/// Scaffolds with equivalent stems, inequivalent stems, an atom with two stems, a chain that can get a double
-/// bond, charges and hydrogens that the environment's elements wouldn't have by themselves, fused rings, and
-/// a single atom.
+/// Scaffolds with equivalent stems (attachment points), inequivalent stems, an atom with two stems, a chain
+/// that can get a double bond, charges and hydrogens that the environment's elements wouldn't have by
+/// themselves, fused rings, and a single atom.
 const SCAFFOLDS: [&str; 8] = [
     "c1([*:1])c([*:2])c([*:3])c([*:4])c([*:5])c1[*:6]",
     "c1ccc([*:1])cc1",

@@ -73,8 +73,8 @@ fn a_factor_of_zero_has_no_negative_power() {
     }
     let given = molecules(&["CC", "C1CC1", "c1ccc2ccccc2c1"]);
     assert_eq!(of_rings(limit(0.5), -1.0).build().unwrap().log_scores(&given).unwrap(), [2f64.ln(); 3]);
-    // The score is the inverse of the number of rings. Ethane has no ring, so it has no score; the other
-    // molecules have rings.
+    // The score is 1 divided by the number of rings. Ethane has no ring, so its score would be infinite and
+    // must be refused. The other molecules have rings.
     let inverse = of_rings(Shape::Value, -1.0).build().unwrap();
     let error = inverse.log_scores(&given).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "rings", row: 0, .. }), "{error}");

@@ -143,8 +143,9 @@ fn environments_are_shared_as_in_rdkit() {
         alike += usize::from(5 * shared > together);
     }
     assert!(alike > 40, "{alike} pairs share more than a fifth");
-    // For many pairs the similarity must be exactly that of the sets of atom environments. Dice's coefficient
-    // would differ for all pairs that share some of them.
+    // For many pairs that share atom environments, the similarity of the two fingerprints must be exactly the
+    // Tanimoto similarity of the two sets of atom environments. Another measure, such as Dice's, would differ
+    // from it for all these pairs.
     assert!(unfolded > 100, "{unfolded} pairs that share some are as alike as their environments");
     // The number of atom environments must grow with their radius. Few of them may share a bit of the
     // fingerprint.
@@ -227,8 +228,8 @@ fn known_molecules_come_from_a_file() {
     let known = KnownMolecules::read(file).unwrap();
     assert_eq!(known.len(), 571);
     let of = |smiles: &str| Molecule::from_smiles(smiles).unwrap();
-    // Two of the samples are the same molecule, so three are distinct. The file contains only one of them, so
-    // two of three are new.
+    // Two of the four samples are the same molecule, so there are three distinct molecules. The file contains
+    // one of these, so two of the three are novel.
     let sampled = [of("CCO"), of("CCCCC"), of("CS"), of("OCC")];
     assert_eq!(known.novelty(&sampled).unwrap(), 2.0 / 3.0);
     assert!(known.contains(&of("OCC")) && !known.contains(&of("CS")));

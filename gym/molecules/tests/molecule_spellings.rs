@@ -261,7 +261,7 @@ fn labels_of_brics_pieces_mark_attachments() {
     };
     assert!(same("[14*]c1nnc(N)o1", "[*:14]c1nnc(N)o1"));
     assert!(same("[1*]c1ccc([16*])cc1", "*c1ccc([*:2])cc1") && same("[4*:1]CC", "[*]CC"));
-    // Hydrogens written as atoms must not change which atoms are stems.
+    // Hydrogens written as atoms must not change which atoms are stems (attachment points).
     assert!(same("[H]N([14*])C([H])([H])[1*]", "*NC*") && same("[H:7]C([*:1])([H])O", "*CO"));
     let error = Molecule::from_smiles("[14*]CC").unwrap_err();
     assert!(matches!(error, MoleculeError::NotRead { what: NotRead::UnknownAtom, .. }), "{error}");

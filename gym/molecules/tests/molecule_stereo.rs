@@ -222,7 +222,8 @@ fn moved(molecule: &Molecule, marks: &[StereoMark], place: &[usize]) -> Vec<Ster
 #[test]
 fn marks_that_say_nothing_are_dropped_and_others_stay() {
     for (text, marks) in [
-        // The two ends of the chain are equal, mirror images of each other, or neither.
+        // The two ends of the chain are equal, mirror images of each other, or neither. The number of marks
+        // that remain depends on that.
         ("C[C@H](O)[C@H](O)[C@H](C)O", 2),
         ("C[C@H](O)[C@H](O)[C@@H](C)O", 3),
         ("C[C@H](O)[C@H](O)C(C)O", 2),

@@ -217,8 +217,8 @@ fn gzipped_files_are_read_as_what_is_in_them() {
         ("one.mol.gz", gzipped(&ethanol), 1),
         ("many.smi.gz", gzipped(&many), 40_000),
         ("table.csv.gz", gzipped("\u{feff}id;smiles\n1;CCO\n2;CCN\n"), 2),
-        // The first file is compressed although its name lacks the ending `.gz`. The second file consists of
-        // two gzip members.
+        // The first of the next two files is compressed although its name lacks the ending `.gz`. The second
+        // one consists of two gzip members.
         ("plain.smi", gzipped("CCO\n"), 1),
         ("members.smi.gz", [gzipped("CCO\n"), gzipped("CCN\nCCF\n")].concat(), 3),
         // The name of this file ends in `.gz`, but the file is no longer compressed.

@@ -1,5 +1,5 @@
-//! Tests of QM9str, whose objects are strings of building blocks: its contract, the number of its states, and
-//! its log Z.
+//! Tests of QM9str, whose objects are strings of building blocks: the checks that every environment must
+//! pass, the number of its states, and its log Z.
 
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};

@@ -1,5 +1,5 @@
-//! Tests of checks that a graph has small rings only, and of smallest sets of rings. The module is private in
-//! gfn-molecules, so this test program compiles its file itself.
+//! Tests of checks that a graph has small rings only, and of smallest sets of rings. The module with these
+//! functions is private in gfn-molecules, so this test program compiles the file of the module itself.
 
 #![allow(dead_code, reason = "tests call less of it than gfn-molecules does")]
 

@@ -99,8 +99,8 @@ fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]
         let message = |a: usize| {
             let to = arrows.iter().filter(|arrow| arrow.1 == a);
             let each = to.map(|&(b, _, kind)| {
-                // A molecule with a single atom has a loop from this atom to itself. Its kind, 4, is no kind
-                // of bond, so its four bond features are all 0.
+                // A molecule with a single atom has a loop from this atom to itself. The loop's type, 4,
+                // isn't one of the four bond types, so the loop's four bond features are all 0.
                 let mut bond = [0.0; 4];
                 if let Some(one) = bond.get_mut(kind as usize) {
                     *one = 1.0;
@@ -152,10 +152,10 @@ fn outputs_are_those_of_the_formulas() {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     }
     // The output of a molecule must not depend on the order of its atoms and on the other molecules of the
-    // batch. Another molecule must have another output.
+    // batch. A different molecule must have a different output.
     assert!((found[0] - found[2]).abs() < 1e-6 && (found[0] - found[1]).abs() > 1e-4);
-    // A score that uses this property must evaluate all molecules of a batch at once and give each molecule
-    // its own output.
+    // A score that has the proxy's output as a property must evaluate all molecules of a batch at once and
+    // give each molecule its own output.
     let property = Property::Seh { weights: file.0.clone() };
     let score = ScoreConfig {
         factors: vec![Factor::from_property(Property::HeavyAtoms), Factor::from_property(property)],

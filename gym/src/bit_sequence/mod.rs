@@ -5,7 +5,7 @@
 //! | environment | a move | states |
 //! |---|---|---|
 //! | [`BitSequence`] | append a word | a tree: P_B is 1 |
-//! | [`PrependAppendBitSequence`] | append or prepend a word | the same states, two ways into each |
+//! | [`PrependAppendBitSequence`] | append or prepend a word | the same states, most with two parents |
 //! | [`NonAutoregressiveBitSequence`] | set any position to a word | partly filled sequences |
 //!
 //! All three environments end without an exit action: the last word ends the trajectory. They share the

@@ -1,18 +1,19 @@
-//! Modes that consist of motifs, and test sets of sequences near modes.
+//! Modes that consist of motifs (short sequences of bits), and test sets of sequences near modes.
 
 use std::collections::HashSet;
 
 use gfn::{Error, Result, Rng};
 
-/// The five motifs of 8 bits of Malkin et al. (2022): 00000000, 11111111, 11110000, 00001111, 00111100.
+/// The five motifs of 8 bits from which the modes of Malkin et al. (2022) are built: 00000000, 11111111,
+/// 11110000, 00001111, 00111100.
 #[must_use]
 pub fn standard_motifs() -> Vec<Vec<bool>> {
     let motifs = [0b0000_0000u8, 0b1111_1111, 0b1111_0000, 0b0000_1111, 0b0011_1100];
     motifs.iter().map(|motif| (0..8).rev().map(|place| motif >> place & 1 == 1).collect()).collect()
 }
 
-/// Returns `n_modes` distinct sequences of `seq_size` bits, each a concatenation of motifs that are drawn
-/// uniformly.
+/// Returns `n_modes` distinct sequences of `seq_size` bits, each a concatenation of motifs (short sequences
+/// of bits) that are drawn uniformly.
 ///
 /// Equal states of `rng` give equal modes. The modes differ from torchgfn's, because torchgfn uses another
 /// random number generator.

@@ -146,7 +146,8 @@ fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, c
         for (distance, &bit) in distances.iter_mut().zip(pattern) {
             *distance -= added(bit);
         }
-        // The multiplication comes before the division, so that the quotient is a whole number.
+        // The next binomial coefficient is computed. The multiplication comes before the division, so that
+        // the quotient is a whole number.
         choices = choices * (size - ones) as f64 / (ones + 1) as f64;
     }
 }

@@ -1,5 +1,6 @@
 //! Charts, which map unit coordinates to the points that a step can lead to. Unit coordinates are one, two or
-//! more numbers between 0 and 1.
+//! more numbers between 0 and 1. In the polar box, the first step ends in a quarter-disk of radius delta
+//! around the source (the origin), and later steps of length delta end on an arc around the state.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -10,17 +11,19 @@ use super::{BoxEnv, Geometry};
 /// The largest distance between a point and the set of reachable points at which the point still counts as
 /// reachable. Rounding can move a reachable point this far.
 const TOLERANCE: f64 = 1e-9;
-/// The smallest distance that unit coordinates keep from 0 and 1, because a Beta density may be infinite
-/// there.
+/// The smallest distance from 0 and 1 of the unit coordinates (numbers in [0, 1] that determine the point
+/// that a step leads to), because a Beta density may be infinite there.
 const MARGIN: f64 = 1e-9;
-/// The smallest radius of a first step into the disk, in units of delta. At a smaller radius, rounding would
-/// decide whether the next point is one step away from the source or two.
+/// The smallest length of a first step in the polar box, in units of delta. If a second step, of length
+/// delta, started too near the source, rounding would decide whether it ends inside the quarter-disk of
+/// radius delta around the source.
 const RADIUS_MARGIN: f64 = 1e-3;
 
 /// The classes of actions that a state permits in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Support {
-    /// `true` if the exit (forwards) or the step to the source (backwards) is permitted.
+    /// `true` if the exit (forwards) or the step to the source, which is the origin (backwards), is
+    /// permitted.
     pub(super) atom: bool,
     /// `true` if a step to another point is permitted.
     pub(super) points: bool,
@@ -38,13 +41,14 @@ impl Support {
     }
 }
 
-/// Clamps a unit coordinate to the range from `MARGIN` to `1 - MARGIN`.
+/// Clamps a unit coordinate, which is a number in [0, 1], to the range from `MARGIN` to `1 - MARGIN`.
 pub(super) fn inner(u: f64) -> f64 {
     u.clamp(MARGIN, 1.0 - MARGIN)
 }
 
-/// The indices of the unit coordinates that a step uses: all of them, or on an arc only the second, which
-/// gives the angle.
+/// The indices of the unit coordinates (numbers in [0, 1]) that determine the point that a step leads to. A
+/// step of fixed length uses only the second unit coordinate, which gives its angle. All other steps use all
+/// unit coordinates.
 pub(super) type Axes = std::ops::Range<usize>;
 
 impl BoxEnv {
@@ -56,8 +60,8 @@ impl BoxEnv {
             Direction::Forward => Support { atom: true, points: self.reaches(direction, state) },
             Direction::Backward => match self.geometry() {
                 Geometry::Cartesian => Support { atom: true, points: self.reaches(direction, state) },
-                // In the polar box, only points of the disk of the first step have a backward step to the
-                // source. These points have no other backward step.
+                // In the polar box the first step leads into a quarter-disk around the source. Only points of
+                // this disk have a backward step to the source, and they have no other backward step.
                 Geometry::Polar => {
                     let atom = self.in_disk(state);
                     Support { atom, points: !atom && self.reaches(direction, state) }
@@ -81,13 +85,14 @@ impl BoxEnv {
         }
     }
 
-    /// Returns `true` if a point lies in the disk of the first step of a polar trajectory.
+    /// Returns `true` if a point lies in the quarter-disk of radius delta around the source, into which the
+    /// first step of a polar trajectory leads.
     fn in_disk(&self, point: &[f64]) -> bool {
         point[0].hypot(point[1]) <= self.delta() * (1.0 + TOLERANCE)
     }
 
-    /// Returns the indices of the unit coordinates that describe the points to which steps from this state
-    /// lead.
+    /// Returns the indices of the unit coordinates (numbers in [0, 1]) that determine the points to which
+    /// steps from this state lead.
     pub(super) fn axes(&self, direction: Direction, state: &[f64]) -> Axes {
         match self.geometry() {
             Geometry::Polar if direction == Direction::Backward || !is_source(state) => 1..2,
@@ -95,8 +100,8 @@ impl BoxEnv {
         }
     }
 
-    /// Computes the point that a step from this state with these unit coordinates leads to, and writes it to
-    /// `point`.
+    /// Computes the point that a step from this state with these unit coordinates (numbers in [0, 1]) leads
+    /// to, and writes it to `point`.
     pub(super) fn place(&self, direction: Direction, state: &[f64], unit: &[f64], point: &mut [f64]) {
         let delta = self.delta();
         match (self.geometry(), direction) {
@@ -126,8 +131,9 @@ impl BoxEnv {
         }
     }
 
-    /// Writes the unit coordinates of a point to `unit`. Returns the log of the volume element at this point:
-    /// the volume (on an arc, the length) per unit volume of the unit coordinates.
+    /// Writes the unit coordinates of a point (numbers in [0, 1] that determine the step to it) to `unit`.
+    /// Returns the log of the volume element at this point: the volume (on an arc, the length) per unit
+    /// volume of the unit coordinates.
     ///
     /// Returns `None` for a point that no step from this state leads to.
     pub(super) fn unit(
@@ -146,7 +152,8 @@ impl BoxEnv {
             (Geometry::Cartesian, _) => {
                 let from_source = direction == Direction::Forward && is_source(state);
                 for ((u, &s), &p) in unit.iter_mut().zip(state).zip(point) {
-                    // A unit coordinate of 0 means the nearest point that can be reached along its axis.
+                    // A unit coordinate is a number in [0, 1]. The number 0 means the nearest point that can
+                    // be reached along its axis.
                     let (room, step) = match direction {
                         Direction::Forward if from_source => (1.0, p),
                         Direction::Forward => (1.0 - s - delta, p - s - delta),
@@ -178,13 +185,14 @@ impl BoxEnv {
                 let room = |x: f64| if forward { 1.0 - x } else { x };
                 let arc = Arc::new(room(state[0]), room(state[1]), delta);
                 let on_arc = (dx.hypot(dy) - delta).abs() <= TOLERANCE;
-                // The error of an angle is at most the error of the point divided by the radius. Near a side
-                // of the box the error of the angle is at most the square root of this quotient.
+                // Relative to delta, a point may be off by `TOLERANCE / delta`. The ends of the arc are
+                // arcsines. Near an argument of 1, the error of an arcsine is about the square root of the
+                // error of its argument.
                 let slack = 2.0 * (TOLERANCE / delta).sqrt();
                 let beyond_x = dx.atan2(dy) - arc.from_y;
                 let beyond_y = dy.atan2(dx) - arc.from_x;
-                // A forward step must not lead to a point that has a coordinate of 0 and lies outside the
-                // first quarter-disk, because no backward step leaves such a point.
+                // A forward step must not lead to a point that has a coordinate of 0 and is farther than
+                // delta from the source, because no backward step leaves such a point.
                 let returns = !forward || point.iter().all(|&x| x > 0.0) || self.in_disk(point);
                 if !on_arc || !returns || beyond_x.max(beyond_y) > slack {
                     return None;
@@ -234,8 +242,8 @@ impl Arc {
         }
     }
 
-    /// Returns the cosine and the sine of the angle that a unit coordinate gives. The angle is counted from
-    /// the first axis.
+    /// Returns the cosine and the sine of the angle, measured from the first axis, that a unit coordinate (a
+    /// number in [0, 1]) gives.
     fn at(&self, unit: f64) -> (f64, f64) {
         if self.from_y == FRAC_PI_2 {
             let (sin, cos) = (unit * self.length()).sin_cos();
@@ -247,7 +255,7 @@ impl Arc {
         }
     }
 
-    /// Returns the unit coordinate of the angle of a step by `(dx, dy)`.
+    /// Returns the unit coordinate (a number in [0, 1]) of the angle of a step by `(dx, dy)`.
     fn unit(&self, dx: f64, dy: f64) -> f64 {
         if self.from_y == FRAC_PI_2 {
             dy.atan2(dx) / self.length()

@@ -25,19 +25,21 @@ pub enum Coupling {
     PerAxis,
 }
 
-/// Settings of the Beta mixtures that the unit coordinates of a step follow. The same network gives the
-/// probability of the exit. In the backward direction the step to the source takes the place of the exit.
+/// Settings of the Beta mixtures of a step's unit coordinates (numbers in [0, 1] that determine the point
+/// that the step leads to). The same network gives the probability of the exit. In the backward direction the
+/// step to the source takes the place of the exit.
 ///
 /// A network gives `1 + (1 + 2 n) K` outputs for each state if the components are joint: a logit of the exit,
 /// `K` logits of the components, then for each of `n` axes `K` raw alphas, then for each axis `K` raw betas.
 /// With components per axis the network gives `1 + 3 n K` outputs, because each axis has its own `K` logits
-/// of components. A concentration is `min + (max - min) sigmoid(raw)`. Along an arc the second axis is the
-/// angle, and the first axis is not used.
+/// of components. A concentration (alpha or beta) is `min + (max - min) sigmoid(raw)`, with `raw` its raw
+/// parameter. Along an arc the second axis is the angle, and the first axis is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
     /// The relation between the axes in a mixture.
     pub coupling: Coupling,
-    /// The number of components K, counted for each axis if axes have separate mixtures.
+    /// The number K of components of a mixture. If axes have separate mixtures, each of them has K
+    /// components.
     pub components: usize,
     /// The smallest value of the parameters alpha and beta.
     pub min_concentration: f64,
@@ -65,8 +67,8 @@ impl BetaMixtures {
         }
     }
 
-    /// Returns an index into the outputs for a state: that of an axis's first raw alpha if `part` is 0, or of
-    /// its first raw beta if `part` is 1.
+    /// Returns the index, among the network outputs for a state, of the first output from which the axis's
+    /// alphas (if `part` is 0) or betas (if `part` is 1) are computed.
     pub(super) fn raw_at(&self, part: usize, axis: usize, ndim: usize) -> usize {
         1 + (self.choices(ndim) + part * ndim + axis) * self.components
     }
@@ -155,16 +157,16 @@ impl BoxDist {
         Self { env, direction, states, heads: Some(heads) }
     }
 
-    /// Builds the uniform distribution. The exit (backwards: the step to the source) has probability one half
-    /// if another step is permitted, too. Otherwise the next point is uniform among the points that can be
-    /// reached.
+    /// Builds the uniform distribution. The exit (backwards: the step to the source, the origin) has
+    /// probability one half if another step is permitted, too. Otherwise the next point is uniform among the
+    /// points that can be reached.
     #[must_use]
     pub fn uniform(env: BoxEnv, direction: Direction, states: Reals) -> Self {
         Self { env, direction, states, heads: None }
     }
 
     /// Returns the `StepParts` of each action, from which its density is computed, and the unit coordinates
-    /// of its point.
+    /// (numbers in [0, 1]) of its point.
     fn step_parts(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<StepParts>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
@@ -265,7 +267,8 @@ impl Distribution for BoxDist {
                     point.copy_from_slice(state);
                     flag[0] = 1.0;
                 }
-                // The coordinates of the source are 0, and the action was filled with zeros.
+                // The coordinates of the source are 0, and the action already holds zeros, so nothing is
+                // written.
                 (true, Direction::Backward) => {}
                 (false, _) => {
                     match heads {
@@ -293,14 +296,14 @@ impl Distribution for BoxDist {
                 .collect();
             return Ok(Tensor::from_slice(&values));
         };
-        // Steps that use the same axes are scored together, because steps along an arc need only the mixture
-        // of the angle.
+        // Steps along an arc use only the axis of the angle; other steps use all axes. Steps that use the
+        // same axes are scored together.
         let mut groups: BTreeMap<usize, (Axes, Vec<ScoredStep<'_>>)> = BTreeMap::new();
         for (at, ((step, unit), &row)) in steps.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));
             let free = step.support.is_free();
-            // If a state permits only one action, its log-probability is 0: log sigmoid(0) and the added ln 2
-            // cancel.
+            // If a state permits only the exit, or only other points, the choice between the two has
+            // log-probability 0: log sigmoid(0) and the added ln 2 cancel.
             let (sign, forced) = match (free, step.atom) {
                 (false, _) => (0.0, 2f64.ln()),
                 (true, true) => (1.0, 0.0),
@@ -315,7 +318,8 @@ impl Distribution for BoxDist {
     }
 }
 
-/// Draws the unit coordinates on the axes `axes` from the mixture of a state, and writes them to `unit`.
+/// Draws the unit coordinates (numbers in [0, 1]) on the axes `axes` from the mixture of a state, and writes
+/// them to `unit`.
 fn draw(
     heads: &Heads,
     row: usize,

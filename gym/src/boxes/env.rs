@@ -250,8 +250,9 @@ impl ReplayEnv for BoxEnv {
                 return Err(Error::NoLegalAction { row, direction: Direction::Backward });
             }
             if !support.atom {
-                // The state lies in the polar box, outside the disk of the first step. Unit coordinates of
-                // one half give the point in the middle of the arc of its previous points.
+                // The state lies in the polar box, farther than delta from the source. Its possible previous
+                // points form an arc. Unit coordinates range from 0 to 1, so that one half gives the middle
+                // of this arc.
                 let point = &mut points.values_mut()[row * self.ndim..(row + 1) * self.ndim];
                 self.place(Direction::Backward, state, &[0.5, 0.5], point);
             }

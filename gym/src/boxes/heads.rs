@@ -41,14 +41,14 @@ pub(super) struct Heads {
     pub(super) mixtures: BetaMixtures,
     /// The outputs for each state of the batch, a row per state.
     pub(super) each: Head,
-    /// The outputs for the source, a single row. `None` if steps from the source use the same axes as steps
-    /// from other states, so that `each` is sufficient.
+    /// The outputs for the source (the origin, where trajectories start), a single row. `None` if steps from
+    /// the source use the same axes as steps from other states, so that `each` is sufficient.
     pub(super) source: Option<Head>,
 }
 
 impl Heads {
-    /// Returns the head that holds the outputs for the state in row `row` of the batch, and the state's row
-    /// in this head. Steps from the state use the axes `axes`.
+    /// Returns the network outputs that are used for the state in row `row` of the batch (`each` or
+    /// `source`), and the state's row in them. Steps from the state use the axes `axes`.
     pub(super) fn head_of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
         match self.source.as_ref().filter(|_| axes.start < self.each.axes.start) {
             Some(source) => (source, 0),
@@ -56,8 +56,8 @@ impl Heads {
         }
     }
 
-    /// Returns the outputs for the state in row `row` of the batch, and the axes to which these outputs
-    /// belong. Steps from the state use the axes `axes`.
+    /// Returns the outputs for the state in row `row` of the batch, and the axes for which these outputs give
+    /// mixtures. Steps from the state use the axes `axes`.
     pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
         let (head, row) = self.head_of(axes, row);
         let width = self.mixtures.width(head.axes.len());
@@ -79,8 +79,8 @@ impl Heads {
                 values[action.at] = value;
             }
             let Some(numbers) = &head.tensor else { continue };
-            // The log-probability is computed on the host. The tensor added to it is 0 and carries the
-            // gradient.
+            // The log-probabilities are computed on the host, outside of libtorch, so libtorch knows no
+            // gradient of them. A tensor of zeros that has the right gradient is added to them.
             let rows: Vec<usize> = actions.iter().map(|action| action.row).collect();
             let by_numbers = from_host(&scores.by_numbers, kind, device).view([actions.len() as i64, -1]);
             let slope = (in_order(numbers, &rows) * by_numbers).sum_dim_intlist(1, false, kind);
@@ -89,7 +89,7 @@ impl Heads {
         }
         let values = from_host(&values, kind, device);
         match slopes.as_slice() {
-            // With a single group, its actions are already in the order of the result.
+            // If there is a single group, its actions are already in the order of the result.
             [(slope, _)] => values + slope,
             _ => slopes.iter().fold(values, |values, (slope, places)| {
                 values.index_add(0, &index_tensor(places, device), slope)
@@ -106,17 +106,17 @@ fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
 
 /// An action whose log-probability is computed.
 pub(super) struct ScoredStep<'a> {
-    /// The index in the result at which the action's log-probability is written.
+    /// The index of the action in the list of log-probabilities that is computed.
     pub(super) at: usize,
-    /// The row of the head that holds the outputs for the action's state.
+    /// The row, in the tensor of network outputs, of the outputs for the action's state.
     pub(super) row: usize,
-    /// The factor of the exit's logit x in log sigmoid(x): 1 for the exit, -1 for a step, and 0 if the state
-    /// permits only one action.
+    /// The factor of the exit's logit x in log sigmoid(x): 1 for the exit, -1 for a step to another point,
+    /// and 0 if the state permits only one of the two.
     pub(super) sign: f64,
     /// A constant that is added to the log-probability.
     pub(super) constant: f64,
-    /// The unit coordinates of the action's point on the axes in use; `None` for the exit or the step to the
-    /// source.
+    /// The unit coordinates (numbers in [0, 1]) of the action's point on the axes in use; `None` for the exit
+    /// or the step to the source.
     pub(super) unit: Option<&'a [f64]>,
 }
 
@@ -127,10 +127,10 @@ struct Scores {
     by_numbers: Vec<f64>,
 }
 
-/// The layout of the outputs for a state.
+/// The layout of the network's outputs for a state.
 struct Layout<'a> {
     mixtures: &'a BetaMixtures,
-    /// The axes to which the outputs belong.
+    /// The axes for which the network's outputs for a state give mixtures.
     stored_axes: &'a Axes,
     /// The axes that the steps of the scored actions use.
     used_axes: &'a Axes,
@@ -153,15 +153,16 @@ impl Layout<'_> {
         self.score_all(numbers, actions)
     }
 
-    /// Returns the range of an axis's raw parameters among the outputs for a state: alphas if `part` is 0,
-    /// betas if `part` is 1.
+    /// Returns the range of the outputs for a state from which an axis's parameters are computed: its alphas
+    /// if `part` is 0, its betas if `part` is 1.
     fn raw(&self, part: usize, axis: usize) -> Range<usize> {
         let start = self.mixtures.raw_at(part, axis - self.stored_axes.start, self.stored_axes.len());
         start..start + self.mixtures.components
     }
 
-    /// Returns an entry for each component that must be drawn for an action: the range of the logits among
-    /// which it is drawn, and the axes that it covers.
+    /// Returns the choices of components that an action makes: one choice for all axes if components are
+    /// joint, and otherwise one per axis. Each choice has the range of the components' logits among the
+    /// outputs for a state, and the axes to which the chosen component applies.
     fn choices(&self) -> Vec<(Range<usize>, Axes)> {
         let k = self.mixtures.components;
         match self.mixtures.coupling {
@@ -180,9 +181,9 @@ impl Layout<'_> {
         let k = self.mixtures.components;
         let width = self.mixtures.width(self.stored_axes.len());
         let choices = self.choices();
-        // The terms that don't depend on the point are computed once for each state. These terms are computed
-        // in f64, because log-gammas of large concentrations cancel, which would leave little precision in
-        // f32.
+        // The terms of the log-density that don't depend on the point are computed once for each state. These
+        // terms are computed in f64, because log-gammas of large concentrations cancel, which would leave
+        // little precision in f32.
         let mut place = vec![usize::MAX; numbers.len() / width];
         let mut n_distinct = 0;
         let mut raw = [Vec::new(), Vec::new()];
@@ -248,8 +249,8 @@ impl Layout<'_> {
     }
 }
 
-/// Adds the log-density of each component at the point u to the component's entry in `total`. `logs` holds
-/// the logarithms of u and 1 - u.
+/// Adds the log-density of each component's Beta at u to the component's entry in `total`. `terms` is the
+/// range of these Betas in `betas`, and `logs` holds the logarithms of u and 1 - u.
 #[inline(always)]
 fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut [f64]) {
     let n = total.len();
@@ -260,8 +261,8 @@ fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut
     }
 }
 
-/// Writes the derivatives of the log-density with respect to the raw alphas, or the raw betas, of the
-/// components. `share` is the share of each component in the density.
+/// Writes the derivatives of the log-density with respect to the network outputs from which the alphas, or
+/// the betas, of the components are computed. `share` is the share of each component in the density.
 #[inline(always)]
 fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out: &mut [f64]) {
     let n = out.len();

@@ -87,10 +87,11 @@ pub struct BoxPolicy {
     ndim: usize,
     geometry: Geometry,
     networks: Perceptrons,
-    /// The initial raw parameters of the mixtures, which are added to the network's outputs.
+    /// The initial values of the outputs from which the mixtures' parameters are computed. They are added to
+    /// the network's outputs.
     start: Vec<f64>,
-    /// The axes that steps from states other than the source use. Outputs for the remaining axes are computed
-    /// for the source only.
+    /// The axes that steps from states other than the source (the origin) use. Outputs for the remaining axes
+    /// are computed for the source only.
     axes: Axes,
     /// The indices of the network outputs that belong to `axes`.
     columns: Vec<i64>,
@@ -161,8 +162,8 @@ impl BoxPolicy {
     }
 }
 
-/// Returns the initial values of the outputs. With these values the components lie side by side, and each
-/// component is as wide as its share of the axis.
+/// Returns the initial values of the outputs from which the mixtures' parameters are computed. With these
+/// values the components lie side by side, and each component is as wide as its share of the axis.
 fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     let k = mixtures.components;
     let mut values = vec![0.0; mixtures.width(ndim)];
@@ -192,8 +193,9 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     values
 }
 
-/// Returns a step length for each axis. The multiples of these steps, modulo 1, fill the box evenly. The step
-/// of axis k is r^-k, with r the positive root of x^(n + 1) = x + 1.
+/// Returns a step length for each axis. The initial means of joint components are multiples of these steps,
+/// modulo 1, and fill the box evenly. The step of axis k, counted from 1, is r^-k. Here r is the positive
+/// solution of r^(n + 1) = r + 1 for n axes.
 fn spread(ndim: usize) -> Vec<f64> {
     let root = (0..64).fold(2f64, |x, _| (1.0 + x).powf(1.0 / (ndim + 1) as f64));
     (1..=ndim).map(|axis| root.powi(-(axis as i32))).collect()

@@ -2,7 +2,8 @@ use gfn::env::{Reals, Reward};
 use gfn::{Error, Result};
 
 /// The reward of the original hyper-grid, transferred to the unit box (Lahlou et al., 2023): `R0 + R1 prod_i
-/// [|x_i - 1/2| > 1/4] + R2 prod_i [0.3 < |x_i - 1/2| < 0.4]`.
+/// [|x_i - 1/2| > 1/4] + R2 prod_i [0.3 < |x_i - 1/2| < 0.4]`. A bracket is 1 if its condition holds, and
+/// otherwise 0.
 ///
 /// Every point except the source can be the end of a trajectory, so unfinished states have the same reward.
 ///

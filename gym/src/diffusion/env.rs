@@ -66,8 +66,8 @@ impl DiffusionSampling {
         states.check(self.dim, self.process.steps())
     }
 
-    /// Returns the number of steps that the last state of a trajectory has made: all steps forwards, and 0
-    /// backwards.
+    /// Returns the number of steps that have been made in the state in which a trajectory ends: all steps if
+    /// the trajectory runs forwards, 0 if it runs backwards.
     fn last_step(&self, direction: Direction) -> u32 {
         match direction {
             Direction::Forward => self.process.steps() as u32,
@@ -153,7 +153,7 @@ impl ReplayEnv for DiffusionSampling {
         self.check(Direction::Forward, states, actions)
     }
 
-    /// Returns for each state the mean of the backward kernel, which is used as the previous point.
+    /// Returns a possible previous point for each state: the mean of the backward step's distribution.
     fn way_back(&self, states: &DiffusionStates) -> Result<Reals> {
         self.check_states(states)?;
         let mut points = states.points.clone();

@@ -8,7 +8,7 @@ use tch::Tensor;
 
 use crate::continuous::{check_no_exit_bias, check_rows};
 
-/// The corrections that a network adds to the kernels of a process.
+/// The corrections that a network adds to the Gaussian steps of a process.
 #[derive(Debug)]
 pub(super) struct Steering {
     /// The drift, a tensor `[n, d]`. Each row is multiplied by the row's `gain` and added to the mean.
@@ -103,10 +103,11 @@ impl GaussianSteps {
         Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
-    /// Returns flat rows of `d + 3` numbers: the standardised distance of the action from the uncorrected
-    /// mean (`d` numbers), the amount by which a drift of 1 reduces this distance, the constant of the
-    /// log-density, and a 1. For a point mass all `d + 3` numbers are 0, the last of them included. A product
-    /// with the last number therefore makes the log-probability of a point mass 0.
+    /// Returns `d + 3` numbers for each action, in one flat list: the standardised distance of the action
+    /// from the uncorrected mean (`d` numbers), the amount by which a drift of 1 reduces this distance, the
+    /// log of the density at the uncorrected mean, and a 1. For a point mass all `d + 3` numbers are 0, the
+    /// last of them included. A product with the last number therefore makes the log-probability of a point
+    /// mass 0.
     fn standardise(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut out = Vec::with_capacity(rows.len() * (self.dim + 3));
@@ -181,8 +182,8 @@ impl Distribution for GaussianSteps {
     }
 }
 
-/// Returns the rows of `values` that `rows` lists, in this order. Copies nothing if `rows` is 0, 1, 2 and so
-/// on.
+/// Returns the rows of `values` that `rows` lists, in this order. Copies nothing if `rows` lists 0, 1, 2 and
+/// so on.
 fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     if rows.iter().enumerate().all(|(k, &row)| k == row) {
         return values.narrow(0, 0, rows.len() as i64);

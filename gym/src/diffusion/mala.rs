@@ -119,7 +119,7 @@ impl Mala {
             for i in 0..n {
                 let u = rng.uniform();
                 // This closure returns the squared distance between `to` and the end of a gradient step from
-                // `from`, divided by 4 h.
+                // `from`, divided by 4 h, with h the step size.
                 let apart = |to: &[f64], from: &[f64], g: &[f64]| -> f64 {
                     to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>()
                         / (4.0 * h)

@@ -43,8 +43,9 @@ impl GradNetConfig {
     }
 }
 
-/// Returns the network's time inputs for each step, a constant tensor `[steps + 1, 2 harmonics]`. A row holds
-/// the sines and the cosines of `2 pi k t`, with t the time of the step and k the harmonics from 1 on.
+/// Returns the network's time inputs for each step, a constant tensor `[steps + 1, 2 n]` for `n` harmonics. A
+/// row holds the sines and the cosines of `2 pi k t`, with t the time of the step and k the number of the
+/// harmonic, from 1 to `n`.
 pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     let mut values = Vec::with_capacity((steps + 1) * 2 * n as usize);
     for step in 0..=steps {
@@ -59,11 +60,11 @@ pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
         .to_device(scope.device())
 }
 
-/// The numbers of steps that the states of a batch have made.
+/// The number of steps that each state of a batch has made.
 pub(super) enum Times {
     /// A number of steps that is the same for all states, as in sampling.
     One(i64),
-    /// A number of steps for each state.
+    /// A separate number of steps for each state.
     Each(Tensor),
 }
 
@@ -118,8 +119,8 @@ impl JointNet {
     }
 }
 
-/// The learned factor of the target's gradient. The factor depends on the time and differs between
-/// coordinates. The initial value of the factor is 0.01 everywhere.
+/// The learned factor of the target's gradient in the Langevin parametrisation of the drift. The factor
+/// depends on the time and differs between coordinates. The initial value of the factor is 0.01 everywhere.
 #[derive(Debug)]
 pub(super) struct GradientScale(Mlp);
 

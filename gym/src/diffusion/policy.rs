@@ -237,8 +237,8 @@ impl DiffusionPolicy {
         let dim = env.dim() as i64;
         let mean = out.narrow(1, 0, dim);
         let spread = out.narrow(1, dim, 1);
-        // This closure applies `value` to the standard deviation of each row's backward step. The result is 0
-        // if the backward step is a point mass.
+        // This closure applies `value` to the standard deviation of each state's step of the reversed
+        // process. The result is 0 if this step is a point mass.
         let per_row = |value: &dyn Fn(f64) -> f64| -> Vec<f64> {
             let sds = states.steps.iter().map(|&step| env.process().backward(step as usize).sd);
             sds.map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
@@ -250,8 +250,9 @@ impl DiffusionPolicy {
                 fixed.steered(per_row(&|sd| sd), steering)
             }
             BackwardSteps::Torchgfn { scale } => {
-                // The standard deviation is `sqrt(s^2 + e^2)` with e = exp(scale v). Therefore log sqrt(s^2 +
-                // e^2) - log s is log1p(e^2 / s^2) / 2.
+                // The reversed process has standard deviation s, and torchgfn's P_B has `sqrt(s^2 + e^2)`,
+                // with e = exp(scale v) and v an output of the network. The log of their ratio is half of
+                // log1p(e^2 / s^2).
                 let over_s2 =
                     from_host(&per_row(&|sd| sd.powi(-2)), spread.kind(), spread.device()).view([-1, 1]);
                 let log_sd = ((within(&spread, 4.0) * (2.0 * scale)).exp() * over_s2).log1p() * 0.5;
@@ -276,8 +277,8 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let n = states.len();
         let all = self.tensor(&states.points);
         let end = env.process().steps() as u32;
-        // Finished states have no P_F. If whole trajectories are scored, finished states are the last rows,
-        // and these rows are left out.
+        // Finished states have no P_F. In a batch of whole trajectories they come last, so P_F is computed
+        // only for the states before them.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
         let pf = if !wants.has(Quantity::LogPf) {
             None

@@ -8,8 +8,8 @@ use tch::Tensor;
 
 use super::{BackwardKernel, DiffusionSampling, DiffusionStates, ForwardKernel, GaussianSteps, Process};
 
-/// Builds for each state a step with mean `shrink x + shift`. The closure `kernel` takes the number of steps
-/// that the state has made, and returns shrink, shift and standard deviation.
+/// Builds for each state, with its point x, a step with mean `shrink x + shift`. The closure `kernel` takes
+/// the number of steps that the state has made, and returns shrink, shift and standard deviation.
 fn steps(
     env: &DiffusionSampling,
     direction: Direction,
@@ -69,8 +69,8 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
 /// the standard deviation of P_F is learned freely.
 ///
 /// The reversed process leads from the target to N(m_k, s_k^2) after k steps, so P_F from k to k + 1 is the
-/// Gaussian `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, with c and sd the shrink
-/// and the standard deviation of the backward kernel. Therefore the trajectory balance residual of every
+/// Gaussian `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 b^2 / s_k^2)`, with c and b the shrink and
+/// the standard deviation of the backward kernel. Therefore the trajectory balance residual of every
 /// trajectory is log Z minus the log of the target's integral. Tests use this fact to check the kernels.
 ///
 /// ```

@@ -29,7 +29,7 @@ use crate::cells::Cells;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscreteEbm {
-    /// The layout of the coordinates, each of which is a word of one bit.
+    /// The layout of the states: that of bit sequences, with a word of one bit for each coordinate.
     words: Words,
 }
 

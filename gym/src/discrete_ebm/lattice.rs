@@ -25,8 +25,8 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
 /// The computation goes row by row: `Z = trace(T^side)`, with `T(s, t) = exp(strength * (b(s) + b(s, t)))`
 /// for neighbouring rows s and t. Here `b(s)` sums `s_a s_b` over the bonds within row s, and `b(s, t)` over
 /// the bonds between the rows. T is a matrix of size `2^side`. The product of T with a vector is computed
-/// spin by spin, and in logarithms: on a frustrated lattice plain numbers would underflow for the rows that
-/// matter.
+/// spin by spin, and in logarithms: on a frustrated lattice plain numbers would underflow for the rows of
+/// spins that contribute most to Z.
 pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     let n = 1usize << side;
     let spins = side as f64;
@@ -50,9 +50,10 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     log_sum_exp((0..n).map(from_row).collect::<Vec<_>>())
 }
 
-/// Adds the bond between a spin of a row and the same spin of the next row. The argument `spin` is a bit of
-/// the index into `log_sums`. Before the call this bit is the spin of the old row. Afterwards the bit is the
-/// spin of the next row, and the old spin has been summed over.
+/// Adds the bond between a spin of a row and the same spin of the next row. `log_sums` has an entry for each
+/// setting of a row's spins; the bits of its index are the spins. The argument `spin` is a mask with one bit
+/// set. Before the call, this bit of an index is the spin of the old row. Afterwards it is the spin of the
+/// next row, and the old spin has been summed over.
 fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
     for down in (0..log_sums.len()).filter(|s| s & spin == 0) {
         let a = log_sums[down];

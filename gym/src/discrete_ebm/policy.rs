@@ -106,8 +106,8 @@ impl Policy<VectorEnv> for EbmPolicy {
         let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(states));
         let mut out = Evaluation::default();
         if let (true, Some(logits)) = (wants.has(Quantity::LogPf), &logits) {
-            // Logits are normalised within the pair of each coordinate. The later softmax over all legal
-            // actions then divides by the number of unset coordinates.
+            // The two logits of each coordinate are normalised, so that their exponentials add up to 1. The
+            // later softmax over all legal actions then divides by the number of unset coordinates.
             let values = logits.narrow(1, 0, 2 * self.n).view([-1, 2, self.n]).log_softmax(1, logits.kind());
             let values = values.view([-1, 2 * self.n]);
             out.pf = Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[values])?);

@@ -24,8 +24,8 @@ use crate::rewards;
 pub struct IsingReward {
     n: usize,
     alpha: f64,
-    /// The couplings of each spin that aren't zero. An entry is the index of a later spin with `J_ij + J_ji`,
-    /// or the index of the spin itself with `J_ii`.
+    /// The nonzero couplings of each spin i, as pairs of the other spin's index j and a number. The number is
+    /// `J_ij + J_ji` for a later spin j, and `J_ii` for spin i itself.
     couplings: Vec<Vec<(usize, f64)>>,
     /// The side of the lattice and its coupling. `None` if the couplings don't come from a lattice.
     lattice: Option<(usize, f64)>,

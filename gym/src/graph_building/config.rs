@@ -90,8 +90,8 @@ impl GraphBuildingConfig {
         self.initial.clone().unwrap_or_else(|| GraphState::new(self.kind))
     }
 
-    /// Refuses the first invalid setting. Invalid numbers of attribute values are refused later, when the
-    /// action types are built.
+    /// Refuses the first invalid setting. An attribute with an invalid number of values is refused later,
+    /// when the action types are built.
     pub(super) fn check(&self) -> Result<()> {
         let start = self.start();
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));

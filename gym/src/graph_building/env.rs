@@ -100,8 +100,9 @@ impl GraphBuilding {
 }
 
 /// Returns `true` if the backward masks that the action types compute without the environment's rules are
-/// exact. These masks permit too many actions if nodes or edges of the initial graph must stay, or if
-/// labelled or directed graphs grow by attachment in a fixed order.
+/// exact. These masks permit too many actions if nodes or edges of the initial graph must stay. Under
+/// `Growth::Attached` they do so for labelled or directed graphs, too, because the nodes of such a graph can
+/// be added in some orders only.
 fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     match config.growth {
         Growth::Free if initial.n_nodes() == config.max_nodes => is_bare(initial),

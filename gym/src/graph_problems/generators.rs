@@ -157,7 +157,7 @@ impl RbModel {
         Ok(())
     }
 
-    /// Draws a graph whose nodes `i k..(i + 1) k` are clique `i`.
+    /// Draws a graph. With `k` nodes per clique, clique `i` consists of the nodes `i k..(i + 1) k`.
     ///
     /// # Errors
     /// [`Error::Config`] if a graph may have fewer than two cliques, if a clique may have fewer than two
@@ -180,7 +180,7 @@ fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
     let cliques = n as f64;
     let values = k as f64;
     let r = values.ln() / cliques.ln() / -(1.0 - p).ln();
-    // A tightness of 1 makes r 0, so without the bound the number of constraints would be negative.
+    // If the tightness `p` is 1, `r` is 0, and the formula without the lower bound gives -1 constraints.
     let constraints = (r * cliques * cliques.ln() - 1.0).max(0.0) as usize;
     let forbidden = (p * values * values) as usize;
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n * k);

@@ -24,8 +24,8 @@ pub enum Problem {
 
 impl Problem {
     /// Returns the nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem)
-    /// holds, ascending. For an unfinished state, the nodes chosen so far are returned. For a dominating set,
-    /// all nodes that haven't been removed are returned.
+    /// holds, ascending. For an unfinished state these are the nodes chosen so far or, for a dominating set,
+    /// the nodes that haven't been removed.
     #[must_use]
     pub fn solution(self, state: &GraphState) -> Vec<u32> {
         let counts = |node| match self {

@@ -10,8 +10,8 @@ use super::{Mark, Problem};
 ///
 /// Chosen nodes stay in this part, because two things depend on their number: the size of the solution, and
 /// P_B, which divides the reward of a solution among the orders in which it can be built. Edges of chosen
-/// nodes that no longer matter are dropped. Nodes that a dominating set must contain stay, because they count
-/// for its size.
+/// nodes are dropped if neither the legal actions to come nor the size depend on them. Nodes that a
+/// dominating set must contain stay, because they count for its size.
 pub(super) fn reduced(problem: Problem, graph: &GraphState) -> ReducedGraph {
     let marks: Vec<Mark> = graph.nodes().map(Mark::from_node).collect();
     let is = |a: u32, mark| marks[a as usize] == mark;

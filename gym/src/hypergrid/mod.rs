@@ -1,5 +1,5 @@
-//! The hyper-grid of Bengio et al. (*Flow Network based Generative Models*, 2021): the first tensor-state
-//! environment.
+//! The hyper-grid of Bengio et al. (*Flow Network based Generative Models*, 2021): the library's first
+//! environment whose states are vectors of numbers.
 //!
 //! The module has one environment, [`HyperGrid`], and a family of rewards on its points. The table lists the
 //! rewards for a grid of `D` dimensions and height `H`. In three rewards a coordinate `x` enters as its

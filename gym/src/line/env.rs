@@ -11,8 +11,8 @@ use crate::continuous::{check_widths, read_actions};
 ///
 /// A state is a position and the number of steps made, `[x, t]`. An action is one number: the next position
 /// (forwards), or the previous position (backwards). There is no exit: the last step ends the trajectory. The
-/// backward step from time 1 leads to 0, with probability 1. (torchgfn's policy ends a trajectory after a
-/// number of steps; here the environment does so.)
+/// backward step from a state with t = 1 leads to 0, with probability 1. (torchgfn's policy ends a trajectory
+/// after a number of steps; here the environment does so.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -49,7 +49,7 @@ impl Line {
         self.n_steps
     }
 
-    /// Returns `true` for a state after the first step. The backward step from such a state must lead to 0.
+    /// Returns `true` for a state after exactly one step. The backward step from such a state must lead to 0.
     pub(super) fn is_forced_back(&self, state: &[f64]) -> bool {
         state[1] == 1.0
     }

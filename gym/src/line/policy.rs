@@ -42,7 +42,8 @@ impl Default for LinePolicyConfig {
     }
 }
 
-/// A policy of the [line](Line): a perceptron on position and time.
+/// A policy of the [line](Line): a perceptron whose inputs are the position and the share of the steps
+/// already made.
 ///
 /// ```
 /// use gfn::{

@@ -4,9 +4,9 @@ use gfn::{Error, Result};
 /// Forests of rooted binary trees over `n` species: each action joins two trees under a new root, and a
 /// trajectory ends with a single tree.
 ///
-/// A tree is identified by its smallest species. An inner node is named after the larger of its two
-/// children's smallest species; no other inner node of the forest has this name. Two forests are equal if and
-/// only if their states are equal.
+/// Species are numbered from 0, and a tree is identified by its smallest species. An inner node is named
+/// after the larger of its two children's smallest species; no other inner node of the forest has this name.
+/// Two forests are equal if and only if their states are equal.
 ///
 /// * *States.* A state has `2 n - 1` entries of `n` values, and the input layer of a network is
 ///   `KHot::new(env.entries(), env.n())`. First come the names of the parents of the species `0..n`, then the
@@ -98,13 +98,14 @@ impl PhyloTree {
         if self.n > Self::MAX_LISTED {
             return None;
         }
-        // The list begins with the only tree of species 0.
+        // The list begins with the only tree over species 0 alone, which has no inner node.
         let mut trees = vec![vec![0u16; self.entries()]];
         for species in 1..self.n {
             let mut grown = Vec::new();
             for tree in &trees {
-                // The new inner node becomes the parent of `node`, which is a species or an inner node. Inner
-                // nodes are named after species that were attached before.
+                // The new inner node becomes the parent of `node`, which is a species or an inner node. The
+                // inner nodes of `tree` are named 1 to `species - 1`, after the species that were attached
+                // before.
                 for node in (0..species).chain((1..species).map(|name| self.inner(name))) {
                     let mut tree = tree.clone();
                     tree[self.inner(species)] = tree[node];
@@ -139,7 +140,7 @@ impl PhyloTree {
         }
     }
 
-    /// Returns the index of the entry of the inner node with this name.
+    /// Returns the index of the entry that a state has for the inner node with this name.
     fn inner(&self, name: usize) -> usize {
         self.n - 1 + name
     }
@@ -150,7 +151,8 @@ impl PhyloTree {
         (node >= self.n).then(|| node + 1 - self.n)
     }
 
-    /// Returns the index of the entry of the root of the tree that a species belongs to.
+    /// Returns the root of the tree that contains a species, as the index of the root's entry in the state
+    /// `row`.
     pub(super) fn root(&self, row: &[u16], species: usize) -> usize {
         let mut node = species;
         // No path in a forest is longer than `n`. The loop is bounded, because a row that isn't a forest may
@@ -164,14 +166,16 @@ impl PhyloTree {
         node
     }
 
-    /// Returns for each inner node, indexed by its name, the entries of its two children. The child with the
-    /// smaller species comes first. Returns `None` for a row that isn't a forest of binary trees with correct
-    /// names: an inner node must have the name of the larger of its children's smallest species.
+    /// Returns for each inner node, indexed by its name, the indices in `row` of the entries of its two
+    /// children. The child whose smallest species is smaller comes first. Returns `None` for a row that isn't
+    /// a forest of binary trees with correct names: an inner node must have the name of the larger of its
+    /// children's smallest species.
     pub(super) fn children(&self, row: &[u16]) -> Option<Vec<Vec<usize>>> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.n];
         let mut first = vec![0; self.n];
         // The loop follows the parents of each species in turn, up to the first node that an earlier species
-        // reached. Therefore each node gets its child with the smaller species first.
+        // reached. Species are visited in ascending order. Therefore, of the two children of a node, the one
+        // whose smallest species is smaller is added first.
         for species in 0..self.n {
             let mut node = species;
             loop {

@@ -55,8 +55,9 @@ impl PhyloTree {
             )
         };
         let mut row = vec![0; self.entries()];
-        // `open` holds for each open parenthesis the trees read so far. A tree is given by its smallest
-        // species and its root's entry.
+        // `open` is a stack of lists of the trees read so far: the trees outside all parentheses, then the
+        // trees inside each open parenthesis. A tree is stored as its smallest species and the index of its
+        // root's entry in the state.
         let mut open = vec![Vec::new()];
         let mut seen = vec![false; self.n()];
         let mut follows_tree = false;

@@ -118,8 +118,8 @@ impl ParsimonyReward {
         })
     }
 
-    /// Returns, for each site, the set of characters of a node with which the fewest mutations are needed
-    /// below the node. Adds the number of these mutations to `total`.
+    /// Returns for each site the set of characters that the node may have if as few mutations as possible are
+    /// to occur below it. Adds the number of these mutations to `total`.
     fn fitch(&self, children: &[Vec<usize>], node: usize, total: &mut u64) -> Vec<u8> {
         let Some(name) = self.env.name(node) else {
             return self.sets[node * self.sites..(node + 1) * self.sites].to_vec();

@@ -11,7 +11,8 @@ pub(crate) use lettering::{cut_to_width, text_width};
 pub use sheet::PictureSheet;
 pub(crate) use sheet::{CELL, TEXT, draw_title};
 
-/// A point of a canvas: its distance in units to the right of the top left corner, and its distance below it.
+/// A point of a canvas, in units from the top left corner: how far the point lies to the right of this
+/// corner, and how far below it.
 pub(crate) type Point = (f64, f64);
 
 /// A colour without transparency. The fields are its red, green and blue components.

@@ -99,7 +99,8 @@ impl PictureSheet {
                 1.0,
             );
             for (text, (colour, down)) in caption.iter().zip([(Colour::INK, 8.0), (Colour::GREY, 24.0)]) {
-                // A text that is too wide gets a smaller font. If it is still too wide, it is cut.
+                // A line of the caption that is wider than the cell gets a smaller font. If it is still too
+                // wide, it is cut.
                 let room = self.side - 10.0;
                 let size = (TEXT * room / text_width(text, TEXT).max(1.0)).clamp(9.0, TEXT);
                 let at = (left + self.side / 2.0, top + self.side + down);

@@ -26,9 +26,9 @@ impl Scale {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     scale: Scale,
-    /// The coordinate of the low end of the range.
+    /// The low end of the range, as a coordinate: the value, or its logarithm on a logarithmic scale.
     low: f64,
-    /// The coordinate of the high end of the range.
+    /// The high end of the range, as a coordinate: the value, or its logarithm on a logarithmic scale.
     high: f64,
     /// `true` if the values are whole numbers, such as counts. All ticks are then at whole numbers.
     is_whole: bool,
@@ -75,7 +75,8 @@ impl Axis {
         Some((self.scale.coordinate(value)? - self.low) / self.length())
     }
 
-    /// Returns the difference between the coordinates of the two ends of the range.
+    /// Returns the length of the range in coordinates: the difference of its ends, or of their logarithms on
+    /// a logarithmic scale.
     pub(crate) fn length(&self) -> f64 {
         self.high - self.low
     }
@@ -102,7 +103,7 @@ impl Axis {
     /// Returns the multiples of a round step within a range, with their labels.
     fn multiples(&self, low: f64, high: f64) -> Vec<(f64, String)> {
         // The step is the largest of 1, 2 and 5 times a power of ten that divides the range into at least
-        // four pieces.
+        // four pieces. For whole numbers the step is at least 1.
         let rough = (high - low) / 4.0;
         let power = 10f64.powf(rough.log10().floor());
         let factor = [5.0, 2.0].into_iter().find(|factor| factor * power <= rough).unwrap_or(1.0);

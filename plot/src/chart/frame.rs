@@ -7,8 +7,9 @@ use crate::{Canvas, Colour, TextAnchor};
 
 /// The font size of the labels of axes and legends, in units of the canvas.
 pub(crate) const FONT: f64 = 12.0;
-/// The largest number of pieces of a line. A line with more than twice this number of points is thinned: each
-/// piece keeps its lowest and highest point, so that the line looks the same.
+/// The largest number of pieces into which a line is divided to thin it. A line with more than twice this
+/// number of points is thinned: each piece keeps only its lowest and highest point, so that the line looks
+/// the same.
 const MAX_PIECES: usize = 1000;
 
 /// The data area of a panel: the positions of its edges on the canvas, and its axes.

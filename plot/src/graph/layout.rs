@@ -25,7 +25,7 @@ pub(crate) fn places(layout: Layout, graph: &GraphState) -> Vec<Point> {
     match layout {
         _ if n == 1 => vec![(0.0, 0.0)],
         Layout::Circle => circle(n),
-        // With two nodes, the nodes are placed side by side at half the distance that they have on a circle.
+        // Two nodes are placed side by side, at half the distance that they would have with `Layout::Circle`.
         Layout::Force if n < 3 => circle(n).into_iter().map(|p| (0.5 * p.1, 0.5 * p.0)).collect(),
         Layout::Force => force(graph),
     }

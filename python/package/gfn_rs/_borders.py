@@ -195,8 +195,8 @@ def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
 
 
 def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns a mask of the columns of an `edge_index`, in which each undirected edge is two columns. The
-    mask selects one of them. Raises an error for an edge whose other direction is missing."""
+    """Returns a mask that selects one column of `index`, an `edge_index`, for each undirected edge. Such an
+    edge has two columns, one per direction. Raises an error for an edge whose other direction is missing."""
     forth: npt.NDArray[np.bool_] = index[0] < index[1]
     back: npt.NDArray[np.bool_] = index[0] > index[1]
     one = np.column_stack([index.T, of_edges])[forth]
@@ -305,8 +305,8 @@ def of_arrays(
     for row in outside[:1].tolist():
         a, b = ends[row].tolist()
         raise ValueError(
-            f"edge {row} is ({a}, {b}), in a graph of {limits[row]} nodes: expected numbers of nodes from 0 "
-            f"to {limits[row] - 1}"
+            f"edge {row} is ({a}, {b}), in a graph of {limits[row]} nodes: expected numbers of nodes below "
+            f"{limits[row]}"
         )
     nodes, weights = _labels("node", total, *of_nodes), _labels("edge", len(ends), *of_edges)
     return _gfn.Graphs._of_checked(

@@ -54,7 +54,8 @@ def check_seed(value: int) -> int:
 
 def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
     """Returns three values for each reward of a trainer: the settings of a reward of the library, the
-    function of a custom reward, and the capacity of the cache. Each is None if the reward has none."""
+    function of a custom reward, and the capacity of the reward's cache. The values that a reward doesn't have
+    are None."""
     if isinstance(reward, (list, tuple)):
         return [one for each in reward for one in reward_arguments(each)]
     if (
@@ -125,8 +126,8 @@ _ASKED = (*OF_GRAPHS, "can_end")
 
 
 def check_rules(rules: Any, *methods: str) -> None:
-    """Raises an error if custom rules define none of these methods. Also raises an error if the name of a
-    method is misspelt, because the method would never be called."""
+    """Raises an error if custom rules define none of the methods with the names `methods`. Also raises an
+    error if the name of a method is misspelt, because the method would never be called."""
     if rules is None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
@@ -174,8 +175,9 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
 
 
 def answers(answer: Any, method: str, kind: str, shape: Sequence[int], below: int) -> npt.NDArray[Any]:
-    """Checks the answer of a method of rules, and returns it as an array of this shape. The elements of the
-    array must be bools, or whole numbers from 0 to `below` - 1, which are returned as int64."""
+    """Checks the answer of a method of custom rules, an array of the shape `shape`, and returns it. The
+    elements of the array must be bools, or whole numbers from 0 to `below` - 1, which are returned as
+    int64."""
     what = "bool" if kind == "bool" else "whole numbers"
     expected = f"expected a numpy array of {what} and shape {list(shape)}"
     if not isinstance(answer, np.ndarray):

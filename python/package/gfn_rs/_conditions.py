@@ -42,7 +42,7 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
 
 def check_presence(conditions: Any, width: int, message: str) -> None:
     """Raises an error if conditions are given but not needed, or if they are needed but missing. `width` is
-    the width that the trainer or policy needs, 0 if it has no conditions."""
+    the number of entries of a condition of the trainer or policy, 0 if it has no conditions."""
     if (conditions is None) != (width == 0):
         what = "no conditions" if conditions is None else "conditions"
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The stubs of the extension module, which the classes of `gfn_rs` use."""
+"""The types of the functions and classes of the extension module, which the classes of `gfn_rs` use."""
 
 from os import PathLike
 from typing import Any, Callable, Sequence, final

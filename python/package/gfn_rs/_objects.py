@@ -15,7 +15,8 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
     """Converts objects to an aligned, contiguous array `[n, *widths]` of the dtype `kind`. A width of None
     means any width.
 
-    Raises an error if other numbers would be converted to whole numbers or bools.
+    An int64 array is made only of whole numbers, and a bool array only of bools. Other numbers are an error,
+    because the conversion could change them.
     """
     shape = "[" + ", ".join(["n", *("k" if width is None else str(width) for width in widths)]) + "]"
     if isinstance(objects, torch.Tensor):

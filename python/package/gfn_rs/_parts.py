@@ -62,8 +62,8 @@ def parts(
     sources: dict[str, Any],
     average: Average | None = None,
 ) -> Parts:
-    """Builds the parts of a trainer, with all checks that Python can make. `sources` maps roles to
-    sources."""
+    """Builds the parts of a trainer, with all checks that Python can make. `sources` holds the sources of
+    batches under the names of their roles, such as "replay buffer"."""
     replay = sources.get("replay buffer")
     data = sources.get("data set")
     source = sources.get("source of objects")
@@ -237,8 +237,8 @@ def _fingerprint(named: list[tuple[str, Any]]) -> str:
 
 
 def _array(value: Any) -> npt.NDArray[Any] | None:
-    """Converts a value to an array of numbers or texts. Returns None if this isn't possible. The hash can't
-    use the `repr` of an array, because the `repr` leaves out the middle of a long array."""
+    """Converts a value to an array of numbers or texts. Returns None if this isn't possible. `_fingerprint`
+    hashes this array instead of its `repr`, because the `repr` leaves out the middle of a long array."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

@@ -70,8 +70,8 @@ def bounds(
 
 
 def needs(other: str, *values: str) -> dict[str, Any]:
-    """Returns the metadata of a dataclass field that has a meaning only if the field `other` has one of these
-    values."""
+    """Returns the metadata of a dataclass field that has a meaning only if the field `other` has one of the
+    values `values`."""
     return {"needs": (other, values)}
 
 
@@ -186,8 +186,8 @@ def _counts(hint: Any) -> bool:
 
 
 def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> None:
-    """Raises an error if a number, or a number in a list, is outside of its bounds. Any number must be within
-    `real`, if it is given, and a whole number must also be within `whole`."""
+    """Raises an error if a number, or a number in a list, is outside of its bounds. If `real` is given, any
+    number must be within `real`. A whole number must also be within `whole`."""
     if isinstance(value, (list, tuple)):
         for item in value:
             _check_bounds(item, name, whole, real)

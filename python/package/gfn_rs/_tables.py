@@ -123,7 +123,9 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
     interval = np.searchsorted(np.sort(values), values) * bins // len(values)
     kept, places = np.unique(interval, return_inverse=True)
     if len(kept) == 1:
-        expected = "expected larger bins; otherwise leave the column out"
+        expected = (
+            "expected a larger value of bins, which makes more intervals; otherwise leave the column out"
+        )
         raise ValueError(
             f"column {name!r} of data has only one interval for bins={bins}, because most observations have "
             f"the same value: {expected}"

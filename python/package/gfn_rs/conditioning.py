@@ -19,8 +19,8 @@ from ._settings import LARGEST_SIZE, Settings, bounds, plain
 
 
 class Temperature(Settings):
-    """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer (a vector of
-    this length, of which a larger beta fills more entries) instead of a number."""
+    """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer instead of a
+    number: a vector of `bins` entries, of which a larger beta fills more."""
 
     def _json(self) -> Any:
         values = self._values()
@@ -58,7 +58,7 @@ class GammaTemperature(Temperature):
 
 class Directions(Settings):
     """The base class of distributions of preferences and of directions of focus. With `bins`, each number is
-    encoded as a thermometer, a vector of this length.
+    encoded as a thermometer: a vector of `bins` entries, of which a larger number fills more.
     """
 
     def _json(self) -> Any:
@@ -105,7 +105,7 @@ class Focus(Settings):
         determine the power of c.
     outside
         log R of objects outside of the cone. This log R must be below log R of all objects inside of the
-        cone. Otherwise objects outside of the cone would have larger rewards.
+        cone. Otherwise the policy would prefer objects outside of the cone.
 
     If almost no sample is inside of the cone, use a wider cone with the same power of c, such as
     `cosine=0.98**20, limit=0.8**20`.

@@ -25,7 +25,7 @@ class ActionType(Settings):
     _part: ClassVar[str]
     """The part of a graph that the actions change, such as a node or an edge."""
     _reversed: ClassVar[bool] = False
-    """True if the actions remove or clear this part; False if they add or set it."""
+    """True if the actions remove a part of a graph or clear its attribute; False if they add or set one."""
 
     def _json(self) -> Any:
         return {"name": type(self).__name__, "part": self._part, "reversed": self._reversed, **self._values()}
@@ -33,8 +33,8 @@ class ActionType(Settings):
 
 @dataclass(frozen=True)
 class AddNode(ActionType):
-    """Adds a node of any class. If `attached`, the new node has an edge to an existing node; only the first
-    node of a graph has none."""
+    """Adds a node of any class. If `attached`, the new node is added together with an edge to an existing
+    node, except the first node of a graph."""
 
     _part = "node"
 
@@ -103,8 +103,8 @@ class ClearEdgeAttribute(ActionType):
 class GraphRules:
     """Restrictions of a `GraphEnv`: override the methods that you need. Each method is called with a batch.
     The answer of a method may depend only on the graphs and moves in its arguments, because a trainer caches
-    answers (up to 64 MiB). Backward moves are found by undoing moves, so methods are also called with graphs
-    that an undone move leads to.
+    answers (up to 64 MiB). Backward moves are found by undoing moves. So methods are also called with the
+    graphs that result from undoing a move, even if no sequence of moves builds them.
     """
 
     def restrict(self, graphs: _gfn.Graphs, moves: Moves) -> Any:
@@ -140,10 +140,10 @@ class GraphEnv(Environment):
         instance, with its own trajectories, log Z and distribution. No graph may be reached from two
         instances.
     scaffold
-        The identity of the nodes of `start`. With "distinct", all nodes are different: growth on one atom of
-        a benzene ring differs from growth on another atom. With "alike", two nodes are the same if a symmetry
-        of `start` exchanges them. The default is "alike" if the nodes of `start` are equal and have no edges,
-        otherwise "distinct".
+        The distinction between the nodes of `start`. With "distinct", all nodes are different: growth on one
+        atom of a benzene ring differs from growth on another atom. With "alike", two nodes are the same if a
+        symmetry of `start` exchanges them. The default is "alike" if the nodes of `start` are equal and have
+        no edges, otherwise "distinct".
     labelled
         True if isomorphic graphs are different objects; otherwise rules must not distinguish them.
     corrects_symmetry
@@ -204,9 +204,9 @@ class VectorMoves:
 class VectorRules:
     """Restrictions of a `VectorEnv`: override the methods that you need. Each method is called with a batch,
     and its answer may depend only on the vectors and moves in its arguments. Backward moves are found by
-    undoing moves, so methods are also called with vectors that an undone move leads to; `is_reachable` must
-    be False for vectors that no sequence of moves builds. A new environment is checked for backward moves
-    that lead to unreachable states.
+    undoing moves. So methods are also called with the vectors that result from undoing a move. `is_reachable`
+    must be False for vectors that no sequence of moves builds. A new environment is checked for backward
+    moves that lead to unreachable states.
     """
 
     def restrict(self, states: Any, moves: VectorMoves) -> Any:
@@ -330,8 +330,8 @@ class EnvRules:
 
     def backward_masks(self, states: Any) -> Any:
         """Returns a bool array `[n, n_backward_moves]`, True for each legal backward move of each state. A
-        state has one backward move for each pair of a state and a move that leads to it. The initial state
-        has none.
+        state has one backward move for each pair of an earlier state and a move from there that leads to the
+        state. The initial state has none.
         """
         raise NotImplementedError
 

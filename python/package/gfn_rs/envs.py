@@ -203,8 +203,10 @@ class Molecules(_OfMolecules):
     point. If the SMILES has no such marks, `attachments` lists the numbers of the atoms that other atoms may
     be attached to, and repeats a number for each further attachment. `max_atoms` counts the scaffold's atoms,
     too. The scaffold's atoms and bonds stay, and no new ring passes through them. Two atoms that a symmetry
-    of the scaffold exchanges count as the same atom, unless `told_apart` is True. The scaffold's atoms come
-    first, in classes after the elements (`encoding`), and the attribute of its aromatic bonds is 3.
+    of the scaffold exchanges count as the same atom, unless `told_apart` is True. The scaffold's atoms are
+    the first nodes. Their classes come after the elements, and `encoding` has the names of these classes, in
+    which `room for` is followed by the largest total order of bonds to new atoms. The attribute of the
+    scaffold's aromatic bonds is 3.
 
         >>> env = Molecules(8, ["C", "O"], charges=False, scaffold="c1ccc([*:1])cc1")
         >>> env.encoding.node_classes[2:]

@@ -13,8 +13,8 @@ def judge(env: Any, reward: Any, objects: Any, limit: int = 1_000_000, seed: int
     """Compares samples of any sampler with the exact target of a reward.
 
     The result has the total variation and the Jensen-Shannon divergence with intervals, and the same
-    distances for an equal number of perfect samples. The result also has flow consistency, modes, and the
-    most probable objects that weren't sampled.
+    distances for an equal number of perfect samples. The result also has flow consistency (the mean total
+    variation within subsets of objects), modes, and the most probable objects that weren't sampled.
 
     objects
         Objects, as a batch of states like the one that `Trainer.sample` returns (an array `[n, width]` or

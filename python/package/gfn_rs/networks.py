@@ -152,9 +152,9 @@ class Network(torch.nn.Module):
         self._registered: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         tensors = session.parameters()
         if not self._fixed_names:
-            # At this time the user has frozen no parameter, so the tensors without gradient are the noise of
-            # noisy layers. The name "" belongs to no tensor. This name is added, because an empty set means
-            # that the names aren't known yet.
+            # The user can't have frozen a parameter yet, so the tensors without gradient are the noise of
+            # noisy layers. An empty set would mean that their names aren't known yet, so the name "" is
+            # added, which belongs to no tensor.
             self._fixed_names = {path for path, tensor in tensors if not tensor.requires_grad} | {""}
         for path, tensor in tensors:
             if id(tensor) in known:

@@ -51,8 +51,8 @@ class _Regression(Objective):
     """The base class of objectives with residuals.
 
     regression
-        The function that maps a residual to its loss. In policy gradients, its argument is the difference
-        between log F and a return.
+        The function that maps a residual to its loss. In policy gradients, the argument of this function is
+        the difference between log F and a return.
     """
 
     regression: Regression = field(default="squared", kw_only=True)
@@ -235,7 +235,7 @@ class RandomDistillation(Settings):
 
     @property
     def _config(self) -> dict[str, Any]:
-        """Returns the settings of the two networks, under the names that the extension uses."""
+        """Returns the settings of random distillation, under the names that the extension uses."""
         values = self._values()
         return {
             "mlp": {"hidden": values["hidden"]},

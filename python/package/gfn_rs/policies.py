@@ -1,9 +1,9 @@
 """Policies: the settings of networks, and of their estimates of log Z and of state flows. If the objective
 needs state flows, the head for them is added automatically.
 
-In a trainer with conditions, all networks read the vector of the condition. `logit_scale` gives the layers of
-a perceptron whose output, a function of the condition, multiplies the logits of P_F. So the same network can
-be sharp at one temperature and flat at another (Kim et al. 2024).
+In a trainer with conditions, all networks read the vector of the condition. `logit_scale` lists the widths of
+the hidden layers of a perceptron. The perceptron maps the condition to a factor on the logits of P_F. So the
+same network can be sharp at one temperature and flat at another (Kim et al. 2024).
 
 `initial_log_z` is the initial value of log Z. With None, the initial value is estimated from the first batch.
 """
@@ -466,8 +466,9 @@ class DiffusionNet(Policy):
         deviation changes by a factor of at most exp(`log_variance_range` / 2). With None, the variance isn't
         learned.
     backward_range
-        The largest change of P_B, if P_B is to be learned. The learned P_B shifts and scales the P_B of the
-        diffusion process by at most this number of standard deviations. With None, P_B isn't learned.
+        The largest change of P_B, if P_B is to be learned. The learned P_B is the P_B of the diffusion
+        process, with its mean shifted by at most this number of standard deviations, and its standard
+        deviation changed by a factor of at most exp(`backward_range`). With None, P_B isn't learned.
     """
 
     langevin_clip: float | None = None

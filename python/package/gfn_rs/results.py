@@ -115,9 +115,11 @@ class Certificate(_Result):
     end of the interval of log Z's estimate. `at_most_by_importance` and `if_log_z_at_most` are None if log Z
     has no estimate."""
     consistency: dict[str, Any] | None
-    """An estimate of flow consistency on subsets of objects (`fcs`, with the ends `low` and `high` of its
-    interval), and the value that it would have for an exact policy, because of noise (`floor`). None if P_F
-    builds objects along other paths than P_B draws, or if most estimated probabilities are uncertain."""
+    """An estimate of flow consistency (`fcs`, with the ends `low` and `high` of its interval). Flow
+    consistency is the mean over subsets of objects of the total variation between the policy and the target,
+    both normalised within the subset. `floor` is the value that noise alone would cause for an exact policy.
+    None if P_F builds objects along other paths than P_B draws, or if most estimated probabilities are
+    uncertain."""
     samples: int
     """The number of trajectories that were drawn from the policy."""
     effective_samples: float
@@ -162,8 +164,8 @@ class Judgement(_Result):
     jsd_floor: dict[str, float]
     """The Jensen-Shannon divergence between an equal number of perfect samples and the target."""
     consistency: dict[str, Any]
-    """Flow consistency of the samples on subsets of objects (`fcs`), and its value for perfect samples
-    (`floor`)."""
+    """Flow consistency (`fcs`): the mean over subsets of objects of the total variation between the samples
+    and the target, both normalised within the subset. `floor` is its value for perfect samples."""
     modes_found: int
     """The number of modes (the objects of the largest target probability) that are sampled with at least a
     tenth of their target probability."""
@@ -244,16 +246,16 @@ class SampleEvaluation(_Result):
     Isomorphic graphs are equal if the environment's states are graphs up to isomorphism. Kekule forms of a
     molecule are equal, too."""
     elbo: Estimate
-    """The mean of log w, an estimate of a lower bound on log Z. The bound equals log Z if P_F and P_B balance
-    on every trajectory."""
+    """The mean of `log_weights`, an estimate of a lower bound on log Z. The bound equals log Z if P_F and P_B
+    balance on every trajectory."""
     log_z: float
-    """The log of the mean of w, which is an estimate of log Z."""
+    """The log of the mean of exp(`log_weights`), which is an estimate of log Z."""
     interval: tuple[float, float]
     """The 95 % confidence interval of `log_z`. The interval is reliable only if `effective_samples` is
     large."""
     effective_samples: float
-    """The number of equally weighted samples that have the same amount of information, (sum w)^2 / sum
-    w^2."""
+    """The number of equally weighted samples with as much information as the drawn trajectories, (sum w)^2 /
+    sum w^2; the description of this class defines w."""
 
     def __post_init__(self) -> None:
         n = len(self)
@@ -375,9 +377,9 @@ class ObjectEvaluation(_Result):
     """The correlation of `log_probs` and `log_rewards`. None for a single object, or if the objective is
     relative to a prior."""
     upper_bound: Estimate | None
-    """The mean of log w over the backward trajectories (EUBO). This mean estimates an upper bound on log Z if
-    there are many objects, drawn in proportion to their rewards. None if the objective is relative to a
-    prior."""
+    """The mean over the backward trajectories of log w, with w = R(x) P_B / P_F (EUBO). This mean estimates
+    an upper bound on log Z if there are many objects, drawn in proportion to their rewards. None if the
+    objective is relative to a prior."""
 
     def __len__(self) -> int:
         return len(self.log_probs)

@@ -197,8 +197,8 @@ class HyperGridReward(Reward):
 @dataclass(frozen=True)
 class ConditionalGridReward(Reward):
     """A family of rewards of the states of `HyperGrid`, with a condition c from 0 to 1. R(x | c) is linear in
-    c. At c = 1 it is the reward `original` of `HyperGridReward`. At c = 0 it has the same value for all x:
-    the value of this reward in a mode. Conditions are drawn uniformly unless the trainer has `conditions`.
+    c. At c = 1 it is the reward `original` of `HyperGridReward`. At c = 0 it has the same value for all x,
+    the value of `original` in a mode. Conditions are drawn uniformly unless the trainer has `conditions`.
     """
 
 

@@ -76,11 +76,11 @@ class Replay(SourceSettings):
         `reward_prioritised` or `loss_prioritised`, they are in proportion to the reward or the loss to the
         power `exponent`. With `rank_prioritised`, they are in proportion to 1 / rank^`exponent`, where the
         rank is an object's position in the order of `rank_by`. With `weighted_ranks`, they are in proportion
-        to 1 / (`k` n + rank) for n objects, which favours about a share `k` of the objects. Or `draw` is a
-        function that returns the log of an object's weight. Its arguments are the object's log R and the loss
-        when the object was last drawn (None before the first draw). The function is called often, and its
-        result must depend on these two arguments only. A resumed run uses the function in the settings of the
-        new trainer.
+        to 1 / (`k` n + rank) for n objects, which favours about the share `k` of the objects with the best
+        ranks. Or `draw` is a function that returns the log of an object's weight. Its arguments are the
+        object's log R and the loss when the object was last drawn (None before the first draw). The function
+        is called often, and its result must depend on these two arguments only. A resumed run uses the
+        function in the settings of the new trainer.
     path
         The trajectory to a drawn object: sampled again by uniform backward steps or by P_B, or the trajectory
         by which the object was found (`stored`).

@@ -25,7 +25,7 @@ class Moves:
     state: Whole
     """The index in the batch of the state that each move starts from."""
     slot: Whole | None
-    """The slot of each move: its number among all moves of its state, legal or not. A network has a logit for
+    """The slot of each move: its index among all moves of its state, legal or not. A network has a logit for
     each slot. None in the moves that are passed to custom rules, which don't need slots."""
     kind: Whole
     """The type of each move, an index into `types`. `AddNode(attached=True)` has two types, one for the first
@@ -36,7 +36,7 @@ class Moves:
     b: Whole
     """The second node of the edge that each move changes; 0 for moves that don't change an edge."""
     column: Whole
-    """The number of each move among the moves of its type at the same nodes. For an added node or edge, it is
+    """The index of each move among the moves of its type at the same nodes. For an added node or edge, it is
     the class. For a node that is added with an edge, it is the node's class times the number of edge classes,
     plus the class of the edge. For an attribute, it is the value minus 1, plus the number of values of all
     attributes before this attribute. In environments of vectors, it is the slot."""
@@ -66,7 +66,7 @@ class Moves:
         return self[order[np.unique(self.state[order], return_index=True)[1]]]
 
     def describe(self) -> list[str]:
-        """Returns a text for each move, with its type, its nodes, and its number among the moves of this type
+        """Returns a text for each move, with its type, its nodes, and its index among the moves of this type
         at these nodes."""
         rows = zip(self.kind.tolist(), self.a.tolist(), self.b.tolist(), self.column.tolist())
         return [f"{self.types[kind]}({a}, {b}, {column})" for kind, a, b, column in rows]

@@ -75,8 +75,7 @@ def _warn_of_detached(module: Any) -> None:
     _warnings.warn(_DETACHED_WORDS, TrainingWarning, stacklevel=2)
 
 
-# The number of batches that may be drawn from a trainer without a step in between. After this number, the
-# trainer warns.
+# A trainer warns when this number of batches has been drawn from it without a call of `advance` in between.
 _NEVER_ADVANCED = 3
 
 
@@ -270,7 +269,7 @@ class Trainer:
             "parts": others,
             "description": description,
             # The extension adds two flags to `made`: True if the objective needs a head for log F, and True
-            # if it needs a head for the number of paths to a state.
+            # if it needs a head for the number of paths from the initial state to a state.
             "note": {"env": note_settings(env), "policy": note_settings(policy), "made": made},
             "seed": seed,
             "device": str(device),
@@ -281,8 +280,8 @@ class Trainer:
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
-            # All checks of settings come before `_lend_policy`, because this call takes the policy out of the
-            # network's current session.
+            # All checks of settings come before `_lend_policy`, because this call takes the policy away from
+            # the trainer or network that uses it now.
             _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
             if actors is not None:
                 actors._check_free(n_conditions, conditions)
@@ -486,9 +485,9 @@ class Trainer:
         result as a table.
 
         The certificate has bounds on log Z and on the total variation to the target, an estimate of flow
-        consistency on subsets of objects, and reasons to distrust the policy. The lower bounds are valid for
-        any policy. Upper bounds aren't possible, because samples of the policy can't show which objects the
-        policy misses.
+        consistency (the mean total variation within subsets of objects), and reasons to distrust the policy.
+        The lower bounds are valid for any policy. Upper bounds aren't possible, because samples of the policy
+        can't show which objects the policy misses.
 
         samples
             The number of trajectories of the policy, and of uniform random walks, at least 2.

@@ -52,9 +52,9 @@ class Adam(Settings):
     lr, log_z_lr
         The learning rates of the network and of log Z, at least 0.
     schedule
-        A factor on both learning rates, which changes with the step. By default it decreases with the square
-        root of the step. If the number of steps is known, the policy ends closer to the target with
-        `Linear(1, 0, steps)`. With `None`, the rates are constant.
+        A factor on both learning rates, which changes with the step. By default it is 1 until step 1,000, and
+        then decreases in proportion to 1 over the square root of the step. If the number of steps is known,
+        the policy ends closer to the target with `Linear(1, 0, steps)`. With `None`, the rates are constant.
     weight_decay
         The decoupled decay of weights, at least 0.
     max_norm

@@ -31,9 +31,9 @@ struct Store {
 pub(super) struct Answers(Mutex<Store>);
 
 impl Answers {
-    /// Returns the answer to each question about a graph, from the cache or from `ask`. The questions that
-    /// aren't in the cache are passed to `ask`, each once, with the graphs that they are about. Each is
-    /// paired with the index of its graph among these graphs. If `ask` returns `None`, all answers are
+    /// Returns the answer to each question about a graph, from the cache or from `ask`. The arguments of
+    /// `ask` are a list of graphs, and the questions about them that aren't in the cache, each once. Each
+    /// question is paired with the index of its graph in this list. If `ask` returns `None`, all answers are
     /// `false`, and nothing is added to the cache.
     ///
     /// No lock is held while Python runs, because rules may use the environment.

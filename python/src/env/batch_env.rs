@@ -23,8 +23,8 @@ pub(crate) struct BatchEnvSettings {
     n_moves: usize,
     n_backward_moves: Option<usize>,
     has_exit: bool,
-    /// `true` if the rules define the method `reverse`, which returns the number of the backward move that
-    /// undoes each move. If `false`, a move and the move that undoes it have the same number.
+    /// `true` if the rules define the method `reverse`, which returns the index of the backward move that
+    /// undoes each move. If `false`, a move and the move that undoes it have the same index.
     reverses: bool,
 }
 

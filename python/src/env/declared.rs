@@ -34,15 +34,16 @@ pub(crate) struct GraphDeclaration {
     edge_attributes: Vec<u8>,
     /// The number of nodes of the initial graph, if no initial graph is given.
     initial: usize,
-    /// The identity of the initial graph's nodes. If the setting is missing, it is `Alike` if these nodes are
-    /// equal and have no edges, otherwise `Distinct`.
+    /// The treatment of the initial graph's nodes: all different (`Distinct`), or the same if a symmetry maps
+    /// them to each other (`Alike`). If the setting is missing, it is `Alike` if the nodes are equal and have
+    /// no edges, otherwise `Distinct`.
     scaffold: Option<Nodes>,
     labelled: bool,
     corrects_symmetry: bool,
 }
 
-/// The identity of the initial graph's nodes: all nodes are distinct, or two nodes are the same if a symmetry
-/// of the initial graph maps them to each other.
+/// The treatment of the initial graph's nodes. With `Distinct` all nodes are different. With `Alike` two
+/// nodes are the same if a symmetry of the initial graph maps them to each other.
 #[derive(Clone, Copy, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Nodes {
@@ -191,13 +192,14 @@ impl GraphDeclaration {
     }
 }
 
-/// The initial graph of each instance, if all moves remove or clear parts of the graph. Empty if a move adds
-/// or sets a part.
+/// The initial graph of each instance, if all moves remove parts of the graph or clear attributes. The list
+/// is empty if a move adds a part or sets an attribute.
 struct Left(Vec<GraphState>);
 
 impl GraphRules for Left {
-    /// Returns `true` if all parts of the graph are parts of the initial graph. Backward moves add parts, so
-    /// without this check they would also add parts that the initial graph doesn't have.
+    /// Returns `true` if all parts of the graph are parts of its initial graph, or if the list of initial
+    /// graphs is empty. If forward moves remove parts, backward moves add parts. Without this check they
+    /// would also add parts that the initial graph doesn't have.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.0.is_empty() || self.0.get(graph.instance() as usize).is_some_and(|start| is_part(graph, start))
     }

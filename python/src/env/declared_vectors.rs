@@ -23,7 +23,7 @@ pub(crate) struct VectorDeclaration {
     /// The moves. Each move has an entry's index, the entry's value before the move, and its value after the
     /// move.
     moves: Vec<(usize, u16, u16)>,
-    /// The initial states. If the list is empty, the initial state has zeros.
+    /// The initial states. If the list is empty, all entries of the only initial state are 0.
     initial: Vec<Vec<u16>>,
 }
 
@@ -75,9 +75,9 @@ impl VectorDeclaration {
 }
 
 impl VectorDeclaration {
-    /// Returns a flag for each move: `true` if moves lead from the initial state `start` to the entry's value
-    /// before the move. Other moves can't be undone, because undoing them would lead to a state that isn't
-    /// reachable.
+    /// Returns a flag for each move: `true` if its entry has the value from which the move starts, either in
+    /// the initial state `start` or after other moves. Any other move can't be undone, because undoing it
+    /// would lead to a state that isn't reachable.
     fn undoes(&self, start: &[u16]) -> Vec<bool> {
         let mut reached: HashSet<(usize, u16)> = start.iter().copied().enumerate().collect();
         let mut known = 0;

@@ -48,14 +48,14 @@ pub(crate) struct Env {
     stepped: OnceLock<SteppedEnv>,
 }
 
-/// An environment in which Python takes steps, with the store for exceptions of its rules in Python.
+/// An environment in which Python takes steps, and the store for exceptions that its Python rules raise.
 struct SteppedEnv {
     space: AnySpace,
     failures: Failures,
     /// The references that keep the rules in Python alive.
     references: References,
-    /// The thread whose call currently runs the rules in Python. This thread raises the exceptions of the
-    /// rules.
+    /// The thread whose call currently runs the rules in Python. The exceptions that the rules raise end the
+    /// call of this thread.
     busy: Mutex<Option<ThreadId>>,
 }
 
@@ -129,7 +129,8 @@ impl Env {
     }
 
     /// Reports the rules in Python, which may refer to the environment, so that Python's garbage collector
-    /// finds reference cycles. `__clear__` isn't needed, because the rules break such a cycle.
+    /// finds reference cycles. `__clear__` isn't needed, because the collector breaks such a cycle by
+    /// clearing the rules.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Some(stepped) = self.stepped.get() {
             stepped.references.visit(&visit)?;
@@ -139,8 +140,8 @@ impl Env {
 }
 
 impl Env {
-    /// Runs `work` on the environment in which Python takes steps, and raises the exceptions of the
-    /// environment's rules.
+    /// Runs `work` on the environment in which Python takes steps, and then raises the exception that the
+    /// environment's rules have raised, if there is one.
     pub(crate) fn with_space<T: Send>(
         &self,
         py: Python<'_>,
@@ -148,7 +149,7 @@ impl Env {
     ) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         if let Some(space) = &self.space {
-            // `work` runs no code of Python here, because the environment has no rules in Python.
+            // The environment has no rules in Python that could have raised an exception.
             return py.detach(|| catch_panic(|| work(space)))?.map_err(to_exception);
         }
         let SteppedEnv { space, failures, busy, .. } = match self.stepped.get() {
@@ -209,7 +210,7 @@ impl Env {
         .into())
     }
 
-    /// Builds the environment for a trainer, and the store for the exceptions of its rules in Python. The
+    /// Builds the environment for a trainer, and the store for exceptions that its Python rules raise. The
     /// rules are added to `references`, which keeps them alive.
     pub(crate) fn build(&self, references: &References) -> PyResult<(AnySpace, Failures)> {
         let failures = Failures::default();

@@ -10,8 +10,9 @@ use pyo3::prelude::*;
 use crate::errors::call_python;
 use crate::references::Object;
 
-/// A store for an exception of Python code that the library calls in a function that can't return an error.
-/// Only the first exception is stored. The trainer raises the stored exception at the end of its call.
+/// A store for an exception of Python code. It is needed because the library calls such code in functions
+/// that can't return an error. Only the first exception is stored. The trainer raises the stored exception at
+/// the end of its call.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
@@ -92,8 +93,8 @@ impl Rules {
     }
 }
 
-/// Checks the result of a method of rules, and returns it as an array with the elements `T`. The result must
-/// be an array of this shape, with numbers below `below`.
+/// Checks the result of a method of rules, and returns it as an array with elements of the type `T`. The
+/// result must be an array of this shape, with numbers below `below`.
 pub(super) fn read_answer<T: numpy::Element + Copy>(
     answer: &Bound<'_, PyAny>,
     method: &str,

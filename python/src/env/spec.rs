@@ -58,8 +58,8 @@ fn kind(directed: bool) -> GraphKind {
 }
 
 impl EnvSpec {
-    /// Builds the environment. The rules in Python of a `GraphEnv` are added later; here they only decide
-    /// which checks of its declaration are made.
+    /// Builds the environment. The Python rules of a `GraphEnv` are added later. Here only their presence
+    /// matters: it decides which checks of the declaration are made.
     pub(crate) fn build(
         &self,
         rules: Option<Object>,

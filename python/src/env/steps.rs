@@ -27,7 +27,7 @@ type StepOutcome = (DeferredObject, Array<i64>, Array<bool>, Array<bool>);
 pub(crate) trait SteppedByPython: EnumerableEnv {
     /// Returns the names of the move types. The exit is the last type.
     fn move_types(&self) -> Vec<String>;
-    /// Returns four numbers for a move: the index of its type, its two nodes, and its number among the moves
+    /// Returns four numbers for a move: the index of its type, its two nodes, and its index among the moves
     /// of this type at these nodes.
     fn name(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> Result<[i64; 4]>;
     fn key_bytes(&self, states: &Self::States) -> Vec<Vec<u8>>;

@@ -128,7 +128,8 @@ const NO_LANGEVIN: &str =
 
 /// A type of environment that Python can use, with the functions that differ between these types.
 pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
-    /// The details of the environment that rewards and policies need.
+    /// The details of the environment that rewards and policies need, such as the number of values that an
+    /// entry of a vector can have.
     type Details: Clone + Send + Sync;
 
     /// Builds the density that a diffusion samples, from the settings of the reward. Returns `None` if the

@@ -39,8 +39,8 @@ type AnyNovelty<E> = Box<dyn Novelty<<E as Env>::States>>;
 /// The objects that are needed, in addition to settings, to build policies and parts of a trainer.
 pub(crate) struct BuildContext<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
-    /// The log-density that a diffusion environment samples, if the reward is a log-density. A policy can use
-    /// its gradient.
+    /// The target of a diffusion environment, if the reward is the logarithm of a density. A policy can use
+    /// the gradient of this log-density.
     pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) conditioned: Option<ConditionedReward<E::States>>,
     pub(crate) references: &'a References,

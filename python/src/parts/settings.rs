@@ -11,7 +11,7 @@ use crate::policy::PolicySettings;
 use crate::settings::Settings;
 use crate::tensors::PyTensor;
 
-/// The attributes of `gfn_rs._parts.Parts`.
+/// The settings of a trainer's parts, which are the attributes of the Python object `gfn_rs._parts.Parts`.
 #[derive(FromPyObject)]
 pub(crate) struct Parts {
     /// The settings of the objective's prior, and the values of the prior's parameters by name.
@@ -26,8 +26,7 @@ pub(crate) struct Parts {
     pub(super) average: Option<AverageSettings>,
     /// The settings of intrinsic rewards, and the settings of the novelty that they are computed from.
     pub(super) intrinsic: Option<(Settings<IntrinsicConfig>, NoveltySettings)>,
-    /// The number of training steps after which the policy's parameters are copied to the target network
-    /// again.
+    /// The number of training steps between two copies of the policy's parameters to the target network.
     pub(super) target_network: Option<usize>,
     pub(super) replay: Option<Settings<ReplaySettings>>,
     /// The Python function that returns the log of the weight with which an object is drawn from the replay
@@ -94,7 +93,7 @@ pub(super) enum HindsightSettings {
 #[derive(FromPyObject)]
 pub(super) struct AverageSettings {
     pub(super) decay: f64,
-    /// `true` if fresh trajectories are drawn with the averaged parameters.
+    /// `true` if new trajectories are sampled with the running average of the policy's parameters.
     pub(super) sampling: bool,
 }
 

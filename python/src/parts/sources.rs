@@ -112,7 +112,8 @@ pub(super) struct FreshFunction<S> {
     pub(super) seed: u64,
 }
 
-/// The result of a fresh source's function, after the checks of the Python module `gfn_rs._fresh`.
+/// The result of the Python function of a source of new objects or trajectories. The Python module
+/// `gfn_rs._fresh` has checked it.
 #[derive(FromPyObject)]
 enum FreshAnswer {
     /// Whole trajectories, from whose actions the trainer learns.

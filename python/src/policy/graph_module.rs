@@ -104,7 +104,7 @@ impl ModuleTorso {
                 tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device())))
             }
         };
-        // The additional graph gets the condition of the last graph.
+        // If a graph of one node was added to the batch, it gets the condition of the last graph.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
         let py_batch = PyBatch {
             n_graphs: (graphs + more) as usize,

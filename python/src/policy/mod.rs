@@ -91,7 +91,8 @@ impl<E: PyEnv> BuildContext<'_, E> {
     }
 
     /// Builds the frozen policy of a prior, with these parameter values. Only P_F of the prior is used. The
-    /// random initial parameters come from a separate random stream, because they are replaced anyway.
+    /// random initial parameters are replaced at once. They are drawn from a separate random stream, so that
+    /// no other random number depends on them.
     pub(crate) fn build_prior(
         &self,
         settings: PolicySettings,

@@ -37,7 +37,7 @@ impl ModuleTensors {
         tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
     }
 
-    /// Registers the module's tensors in the scope of a torso, under their names in the module, so that a
+    /// Adds the module's tensors to the parameters of a torso, under their names in the module, so that a
     /// trainer trains and saves these tensors.
     pub(super) fn join(&self, scope: &mut Scope<'_>) -> Result<()> {
         self.tensors().iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor))
@@ -137,8 +137,8 @@ impl ModuleCaller {
         mut arguments: Vec<Bound<'py, PyAny>>,
         conditions: Option<&Tensor>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // If all parts of the conditions are constant, their vectors have no entries, and the module gets no
-        // conditions.
+        // A condition's vector leaves out constant parts, such as a fixed temperature. If all parts are
+        // constant, the vectors have no entries, and the module gets no conditions.
         if let Some(conditions) = conditions.filter(|conditions| conditions.size().get(1) != Some(&0)) {
             arguments.push(tensors::to_python(py, conditions)?);
         }

@@ -40,8 +40,8 @@ struct ModuleRows {
 impl ModuleRows {
     fn ask(&self, py: Python<'_>, columns: &Tensor, conditions: Option<&Tensor>) -> PyResult<Tensor> {
         let n = columns.size()[0];
-        // `columns` has the column of each entry's 1 in the one-hot encoding. The block of an entry begins at
-        // a multiple of `values`, so the remainder is the entry's value.
+        // `columns` has the position of each entry's 1 in the one-hot encoding. Each entry has `values`
+        // positions, so the position modulo `values` is the entry's value.
         let entries = || columns.remainder(self.values);
         let inputs = match self.inputs {
             Inputs::OneHot => {

@@ -40,7 +40,8 @@ pub(super) struct TrainerSettings {
     /// The description of the run, which is stored in checkpoints. A run can be resumed only if its
     /// description equals the description in the checkpoint.
     description: Settings<Value>,
-    /// A note of the Python package, which is stored in checkpoints.
+    /// The settings from which `gfn_rs.load` builds the network of a checkpoint again. Checkpoints store
+    /// them.
     note: Settings<Value>,
     seed: u64,
     device: String,
@@ -92,8 +93,9 @@ pub(super) fn build<E: PyEnv>(
             Error::config("policy", "a policy of another environment", expected)
         })?,
     };
-    // The teacher and the prior don't need the heads for `flow` and `paths`. The teacher is trained by
-    // trajectory balance, and the prior is used only for its P_F.
+    // The teacher and the prior don't need the heads for state flows (`flow`) and for the number of paths to
+    // a state (`paths`), because the teacher is trained by trajectory balance, and only P_F of the prior is
+    // used.
     let plain = Needs { flow: false, paths: false, ..needs };
     let mut parts = settings.parts;
     let mut prior = None;

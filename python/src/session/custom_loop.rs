@@ -1,5 +1,5 @@
-//! The session's methods for networks, samplers and custom training loops. These methods evaluate states,
-//! draw and score trajectories, and make the parts of a training step.
+//! The methods of `Session` (the extension's trainer) for networks, samplers and custom training loops. These
+//! methods evaluate states, draw and score trajectories, and carry out the parts of a training step.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::Rows;
@@ -24,8 +24,9 @@ use crate::states::{Array, whole};
 use crate::tensors::{self, PyTensor};
 use crate::watch::Watch;
 
-/// The possible actions of a batch of states in one direction: the offset of each state's actions, `[n + 1]`,
-/// the slot of each action, and the log-probability of each action, with gradients.
+/// The possible actions of a batch of states in one direction, as three lists: the index of each state's
+/// first action, followed by the number of all actions, `[n + 1]`; the slot of each action; and the
+/// log-probability of each action, with gradients.
 type Actions = (Array<i64>, PyTensor, PyTensor);
 
 /// An evaluation of a batch of states: the forward actions, the backward actions, log F and log Z.
@@ -216,8 +217,8 @@ impl<E: PyEnv> Trained<E> {
     }
 }
 
-/// The heads that an objective needs besides P_F and P_B: for state flows, and for the number of paths to a
-/// state.
+/// The heads that an objective needs besides P_F and P_B: for state flows, and for the number of paths from
+/// the initial state to a state.
 #[derive(IntoPyObject)]
 struct Heads {
     flow: bool,

@@ -63,7 +63,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         })
     }
 
-    /// Computes a certificate of the policy from its samples.
+    /// Computes a certificate of the policy (bounds on log Z and on the total variation) from its samples.
     pub(super) fn certify(&mut self, budget: Budget) -> Result<Value> {
         self.without_noise(|trainer, space, rng| {
             check_one_instance(&space.env)?;
@@ -117,7 +117,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
     }
 }
 
-/// Returns the probability of each object, which is the sum over the object's states.
+/// Returns the probability of each object, which is the sum of the probabilities of its states.
 fn sum_objects(groups: &Grouping, probs: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; groups.first.len()];
     for (&object, prob) in groups.group_of.iter().zip(probs) {

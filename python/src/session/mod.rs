@@ -36,11 +36,11 @@ use trained::{StepRecord, Steps};
 /// error instead of a deadlock, even a callback of the trainer itself.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Session {
-    /// The trainer. It is None after a panic in the middle of the trainer's work, and after another session
+    /// The trainer. It is None after a panic in the middle of the trainer's work, and after another trainer
     /// has taken the policy.
     trained: Mutex<Option<Box<AnyTrained>>>,
-    /// Exceptions that the environment's rules in Python raised. The library can't return them as errors, so
-    /// they are stored here until the job ends.
+    /// The store for exceptions that the environment's rules in Python raise. The library can't return them
+    /// as errors, so they are stored here until the call of the trainer ends.
     failures: Failures,
     references: References,
     n_steps: Arc<AtomicUsize>,
@@ -107,7 +107,7 @@ impl Session {
         (records, self.failures.take().or(error.map(to_exception)))
     }
 
-    /// Takes the policy out of this session for a new trainer, and ends the session.
+    /// Takes the policy out of this trainer for a new trainer. This trainer can't be used afterwards.
     fn take_policy(&self) -> PyResult<Box<dyn Any + Send>> {
         let trained = self.trained.try_lock().ok().and_then(|mut slot| slot.take());
         let none = || {
@@ -141,7 +141,7 @@ type Evaluation = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, Py
 /// The records of steps, and the exception of the step that failed, if a step failed.
 type PySteps = (Vec<StepRecord>, Option<PyErr>);
 
-/// Returns the note of the Python package that is stored in a checkpoint.
+/// Returns the settings that the Python package has stored in a checkpoint, to build the network again.
 #[pyfunction]
 pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>> {
     let _inside = Inside::enter(py)?;
@@ -151,8 +151,8 @@ pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>
 
 #[pymethods]
 impl Session {
-    /// Builds a trainer of an environment. If `built` is given, the new trainer takes the policy of this
-    /// other session.
+    /// Builds a trainer of an environment. If `built` is given, it is another trainer, whose policy the new
+    /// trainer takes.
     #[new]
     #[pyo3(signature = (env, settings, built=None))]
     fn new(
@@ -179,7 +179,8 @@ impl Session {
     }
 
     /// Reports the Python objects that the trainer refers to, so that Python's garbage collector finds
-    /// reference cycles. `__clear__` isn't needed, because the other objects of a cycle break it.
+    /// reference cycles. `__clear__` isn't needed, because the collector breaks a cycle by clearing its other
+    /// objects.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.references.visit(&visit)
     }

@@ -174,9 +174,9 @@ impl<E: PyEnv> Trained<E> {
                 let trajectories = draw_backward(env, &policy, limit, &some, conditions.as_ref(), rng)?;
                 let trajectories = trajectories.with_log_rewards(of_paths)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
-                // The ratio log P_F - log P_B of each path, minus the correction that training adds to log R.
-                // The correction is log |Aut(x)| (0 unless states are graphs up to isomorphism), minus the
-                // log of the number of states that are the same object as x.
+                // log(P_F / P_B) of each path, minus the correction that training adds to log R(x) of the
+                // path's object x. The correction is log |Aut(x)| (0 unless states are graphs up to
+                // isomorphism), minus the log of the number of states that are the same object as x.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
                 ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
                 weights.extend(numbers(
@@ -202,8 +202,9 @@ fn estimate(py: Python<'_>, mean: f64, standard_error: f64) -> PyResult<Bound<'_
 struct PathsToObjects {
     paths: usize,
     ends: Vec<usize>,
-    /// The ratio log P_F - log P_B of each path, corrected for objects with several states. The mean of an
-    /// object's exponentiated ratios is the policy's probability of the object.
+    /// log(P_F / P_B) of each path, minus the correction that training adds to log R of the path's object.
+    /// The mean of the exponentials of these numbers over an object's paths estimates the policy's
+    /// probability of the object.
     ratios: Vec<f64>,
     /// log w of each path, with w = R(x) P_B / P_F. `None` if the objective is relative to a prior.
     weights: Option<Vec<f64>>,
@@ -235,9 +236,9 @@ impl PathsToObjects {
         }))
     }
 
-    /// Returns the mean of log w over the paths, and the standard error of this mean. `weights` holds log w
-    /// of each path. Every object counts equally, regardless of its number of states: for each k, log w is
-    /// averaged over the k-th paths to all states of an object. So there are `paths` numbers per object.
+    /// Returns the mean of log w and its standard error. `weights` holds log w of each path. An object
+    /// contributes `paths` numbers to the mean, so that objects with many states don't count more. Its k-th
+    /// number is the mean of log w over the k-th path to each of its states.
     fn upper_bound(&self, weights: &[f64]) -> (f64, f64) {
         let mut of_objects = Vec::new();
         for ends in self.ends.windows(2) {

@@ -33,7 +33,8 @@ const MAX_OBJECTS: usize = 4096;
 const MAX_WALKS: usize = 8192;
 
 /// The record of one training step: its number, the loss, log Z, the mean length of trajectories, the norm of
-/// the gradient, the seconds, and the number of objects whose reward was computed so far.
+/// the gradient, the seconds that the step took, and the number of objects whose reward the trainer has
+/// computed so far.
 pub(super) type StepRecord = (usize, f64, f64, f64, f64, f64, u64);
 
 /// Records of steps, and the error of the step that failed, if a step failed.
@@ -184,8 +185,8 @@ impl<E: PyEnv> Trained<E> {
 
     pub(super) fn resume(&mut self, path: &Path) -> Result<()> {
         self.trainer.resume(path)?;
-        // The random stream for evaluations starts anew. Otherwise this stream would repeat draws from before
-        // the checkpoint.
+        // The random stream for evaluations is derived from the resumed trainer. The old stream was derived
+        // when the trainer was built, so it would repeat the draws of the first evaluations of the run.
         self.rng = self.trainer.evaluation_rng();
         self.n_steps.store(self.trainer.steps_done(), Relaxed);
         Ok(())

@@ -17,7 +17,7 @@ use super::{Array, table, whole};
 use crate::errors::Outcome;
 use crate::molecules::Reading;
 
-/// The largest number of graphs of a batch that a notebook draws.
+/// The largest number of graphs that a notebook shows as pictures. Further graphs of a batch aren't shown.
 const DRAWN: usize = 24;
 
 /// A batch of graphs, whose properties are arrays over all graphs. Nodes and edges are listed graph by graph,
@@ -55,7 +55,7 @@ impl Graphs {
         Self::new(graphs.into(), self.reading.clone())
     }
 
-    /// Returns the index of each graph's first node in the batch, and the range of its edges in the batch.
+    /// Returns each graph's place in the batch: the index of its first node, and the range of its edges.
     fn first_nodes(&self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
         let arrays = self.arrays();
         arrays.node_ptr.iter().copied().zip(arrays.edge_ptr.windows(2).map(|pair| pair[0]..pair[1]))
@@ -201,7 +201,7 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        // The Python function is looked up once, because a loop over graphs calls this method for each graph.
+        // `chosen` is looked up only once, because a loop over a batch calls this method for each graph.
         static CHOSEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((
             index,

@@ -106,13 +106,13 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
             keys.len(),
             "let the function of a cached reward that computes keys return one key for each state",
         )?;
-        // The reward is computed without the lock: it may be slow, or use this cache itself.
+        // The lock isn't held while the reward is computed: the reward may be slow, or use this cache itself.
         let (mut values, again) = {
             let cache = lock(cache);
             let values: Vec<Option<f64>> = keys.iter().map(|key| cache.by_key.get(key).copied()).collect();
             let rows: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
-            // The row to check is `n_checked` modulo the number of cached rows, so that different objects are
-            // checked.
+            // `rows` lists the rows of the batch whose log-reward is cached. Each check takes the next entry
+            // of this list, so that different objects are checked.
             let again =
                 (cache.n_checked < N_CHECKS && !rows.is_empty()).then(|| rows[cache.n_checked % rows.len()]);
             (values, again)
@@ -204,8 +204,8 @@ mod tests {
     use super::*;
     use crate::env::Slots;
 
-    /// Returns a reward, and a counter of the objects for which it was computed. The reward of an object is
-    /// half its number, plus `drift` times the counter before the call.
+    /// Returns a reward of objects that are numbers, and a counter of the objects for which the reward was
+    /// computed. log R of the number s is s / 2 + `drift` * (the counter before the call).
     fn counted(drift: f64) -> (impl Reward<Slots> + Sync, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = asked.clone();
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_reward_that_changes_its_mind_is_refused() {
-        // The change must be noticed with and without a new object in the batch.
+        // The change of a cached reward must be noticed with and without a new object in the batch.
         for states in [vec![1, 2], vec![1]] {
             let (reward, _) = counted(0.01);
             let cached = CachedReward::new(reward, keys, 8).unwrap();

@@ -35,8 +35,8 @@ impl AddEdge {
         self
     }
 
-    /// Keeps undirected graphs connected: bridges can't be removed by backward moves. Use this setting for
-    /// graphs that grow by attachment. Directed graphs aren't affected.
+    /// Keeps undirected graphs connected: bridges can't be removed by backward moves. Use this setting if
+    /// every new node is attached to the graph by an edge. Directed graphs aren't affected.
     #[must_use]
     pub fn keeping_connected(mut self) -> Self {
         self.keeps_connected = true;
@@ -45,8 +45,8 @@ impl AddEdge {
 }
 
 /// Marks in `row` the moves that add an edge from `a`; in undirected graphs only edges to nodes after `a`.
-/// `row` is the part of the mask that belongs to `a`, with `width` (the number of edge classes) entries for
-/// each second node.
+/// `row` is the part of the mask that belongs to `a`. It has, for each node to which the edge may lead,
+/// `width` entries: one for each edge class.
 fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     let first = if graph.is_directed() { 0 } else { a + 1 };
     row[first * width..].fill(true);

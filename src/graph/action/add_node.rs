@@ -8,10 +8,11 @@ use crate::graph::{
 /// An action type that adds a node of some class. Its backward moves, which are the forward moves of
 /// `Reverse(AddNode)`, remove a node.
 ///
-/// A free node can be removed if it has no edges. An attached node can be removed if its only edge is the one
-/// by which it was attached. The node and that edge must have no attributes and must have classes of this
-/// type. If nodes are labelled, only the last node can be removed, because labels are the order in which
-/// nodes were added. No node can be removed from a graph with more than `max_nodes` nodes.
+/// If the type adds nodes without an edge, a node without edges can be removed. If the type attaches nodes by
+/// an edge, a node with a single edge (in directed graphs an incoming edge) can be removed together with that
+/// edge. The node and the edge must have no attributes, and classes that this type can add. If nodes are
+/// labelled, only the last node can be removed, because labels are the order in which nodes were added. No
+/// node can be removed from a graph with more than `max_nodes` nodes.
 ///
 /// In the block of logits, the column of a forward move is `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

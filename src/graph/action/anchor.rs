@@ -48,7 +48,7 @@ impl Anchor {
 /// [`Anchor`] determines the rows, and `width` is the number of columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Head {
-    /// The part of a graph to which a row of the block belongs.
+    /// The part of a graph to which a row of the block of logits belongs.
     pub anchor: Anchor,
     /// The number of logits in each row.
     pub width: usize,
@@ -76,8 +76,8 @@ impl Head {
         Move { a, b, class }
     }
 
-    /// Returns the slot of a move, counted from the start of this block. The result is meaningless if the
-    /// graph doesn't have the move.
+    /// Returns the slot of a move, counted from the start of this block of logits. The result is meaningless
+    /// if the graph doesn't have the move.
     #[must_use]
     pub fn encode(&self, graph: &GraphState, action: Move) -> usize {
         let row = match self.anchor {
@@ -125,7 +125,7 @@ pub struct Move {
     pub a: u32,
     /// The label of the second node.
     pub b: u32,
-    /// The column of the block. The action type defines the meaning of the column, such as the class of a new
-    /// node or the value of an attribute.
+    /// The column of the action in its type's block of logits. The action type defines the meaning of the
+    /// column, such as the class of a new node or the value of an attribute.
     pub class: u32,
 }

@@ -1,18 +1,21 @@
 //! Action types, which edit graphs, and the set of action types of an environment.
 //!
+//! The logits of an action type form a table, the type's block. The anchor tells which parts of a graph have
+//! a row (the nodes, for example), and the width is the number of columns:
+//!
 //! | type | forward: anchor, width | backward, and forward of its [`Reverse`]: anchor, width |
 //! |---|---|---|
 //! | [`AddNode`] free or first | graph, node classes | node, 1 |
 //! | [`AddNode`] attached | node, node classes x edge classes | node, 1 |
 //! | [`AddEdge`] | node pair, edge classes | edge, 1 |
-//! | [`SetNodeAttr`] | node, sum of values | node, attributes |
-//! | [`SetEdgeAttr`] | edge, sum of values | edge, attributes |
+//! | [`SetNodeAttr`] | node, values of all attributes | node, attributes |
+//! | [`SetEdgeAttr`] | edge, values of all attributes | edge, attributes |
 //! | the exit, which every set has | graph, 1 | none (P_B = 1) |
 //! | [`Reverse`] of any type but the exit | backward of the original | forward of the original |
 //!
-//! A backward action has only the columns that distinguish parents. For example, removing an edge doesn't
-//! name the class of the edge. The library never matches on an action type: a custom type, in any crate, is a
-//! [`GraphActionType`] like these (see `examples/custom_action_type.rs`, and
+//! In the backward direction there are only the columns that distinguish parents. For example, removing an
+//! edge has one column, because the edge's class is known. The library never matches on an action type: a
+//! custom type, in any crate, is a [`GraphActionType`] like these (see `examples/custom_action_type.rs`, and
 //! [`contract::check_action_type`](crate::contract::check_action_type)).
 
 mod add_edge;
@@ -73,8 +76,8 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// that direction.
     fn head(&self, direction: Direction) -> Option<Head>;
 
-    /// Marks the moves that the type allows in a direction. `mask` has an entry per slot of the block, all
-    /// false on entry.
+    /// Marks the moves that the type allows in a direction. `mask` has an entry per slot of the type's block
+    /// of logits. All entries are `false` before the call.
     ///
     /// In the forward direction, these moves are the edits that may be made. In the backward direction, these
     /// moves undo the edits that this type could have made last. The environment restricts the moves further.

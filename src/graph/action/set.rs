@@ -80,8 +80,8 @@ impl ActionSet {
         self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
     }
 
-    /// Checks that each block of logits has at least one column. Without a column, its action type would have
-    /// no moves.
+    /// Checks that each block of logits has at least one column. An action type whose block has no column
+    /// would have no moves.
     pub(crate) fn check(&self) -> Result<()> {
         for direction in [Direction::Forward, Direction::Backward] {
             if let Some((_, action_type, _)) = self.heads(direction).find(|(_, _, head)| head.width == 0) {
@@ -130,7 +130,7 @@ impl ActionSet {
         })
     }
 
-    /// Returns the slot of a move; 0 if the type has no block in that direction.
+    /// Returns the slot of a move; 0 if the type has no block of logits in that direction.
     ///
     /// # Errors
     /// [`Error::Contract`] if the block doesn't have the move's column; [`Error::Config`] if the slot doesn't

@@ -39,12 +39,12 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         Ok(Self { values: values.to_vec() })
     }
 
-    /// Returns the index of the first forward column of attribute `k`.
+    /// Returns the index of the first column of attribute `k` in the block of forward logits.
     fn first_column(&self, k: usize) -> usize {
         self.values[..k].iter().map(|&values| usize::from(values)).sum()
     }
 
-    /// Returns the attribute and the value that a forward column sets.
+    /// Returns the attribute and the value to which a column of the block of forward logits belongs.
     fn decode_column(&self, class: u32) -> (usize, u8) {
         let mut rest = class;
         for (k, &values) in self.values.iter().enumerate() {
@@ -63,9 +63,9 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         weight.unwrap_or_default()
     }
 
-    /// Marks the legal moves in `row`, the part of the mask that belongs to one node or edge. In the forward
-    /// direction, the legal moves set an attribute that isn't set to any value of this type. In the backward
-    /// direction, the legal moves unset an attribute that has a value of this type.
+    /// Marks the legal moves in `row`, the part of the mask that belongs to one node or edge. Forward moves
+    /// give an unset attribute any of the values that this action type can set. Backward moves unset an
+    /// attribute that has one of these values.
     fn mark_row(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
         let mut column = 0;
         for (k, &values) in self.values.iter().enumerate() {

@@ -76,7 +76,7 @@ impl GraphArrays {
         out
     }
 
-    /// Creates arrays without graphs, with memory for these numbers of graphs, nodes and edges.
+    /// Creates arrays without graphs, with memory for the given numbers of graphs, nodes and edges.
     pub(in crate::graph) fn with_capacity(
         kind: GraphKind,
         graphs: usize,
@@ -135,8 +135,8 @@ impl GraphArrays {
         self.kind == GraphKind::Directed
     }
 
-    /// The number of messages per edge: 1 in directed graphs, and 2 (one in each direction) in undirected
-    /// graphs.
+    /// The number of messages that a network passes along each edge: 1 in directed graphs, and 2 (one in each
+    /// direction) in undirected graphs.
     #[must_use]
     pub fn messages_per_edge(&self) -> usize {
         if self.is_directed() { 1 } else { 2 }
@@ -187,8 +187,8 @@ impl GraphArrays {
     }
 }
 
-/// The neighbours of each node of a batch in compressed sparse rows, each with the index of the message along
-/// the edge to this neighbour.
+/// The neighbours of each node of a batch in compressed sparse rows, each with the index of the message that
+/// a network passes along the edge between the two nodes.
 ///
 /// Directed edge `e` is message `e`. Undirected edge `e` is message `2 e` from its first node to its second,
 /// and message `2 e + 1` in the other direction.

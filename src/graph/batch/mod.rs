@@ -37,8 +37,8 @@ pub struct GraphBatch<'a> {
     /// The class of each node label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)); a network can't
     /// distinguish labels of the same class. `None` if no environment provided classes.
     label_classes: Option<Vec<u32>>,
-    /// The numbers of automorphisms of the graphs, and the factors by which moves change them. The list has
-    /// at most one entry for forward moves and one for backward moves.
+    /// The number of automorphisms of each graph, and the factors by which moves change this number. The list
+    /// has at most one entry for forward moves and one for backward moves.
     symmetries: Vec<MoveSymmetries>,
     tensors: TensorCache,
 }
@@ -92,12 +92,12 @@ impl<'a> GraphBatch<'a> {
         self.label_classes.as_deref()
     }
 
-    /// Sets the numbers of automorphisms of these graphs and their changes by moves in one direction, as
-    /// [`GraphEnv::move_symmetries`](crate::graph::GraphEnv::move_symmetries) counts them. Counts that were
-    /// set earlier for the same direction are replaced.
+    /// Sets the number of automorphisms of each graph, and the changes of this number by moves in one
+    /// direction, as [`GraphEnv::move_symmetries`](crate::graph::GraphEnv::move_symmetries) counts them.
+    /// Counts that were set earlier for the same direction are replaced.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the counts belong to another number of graphs.
+    /// [`Error::Shape`](crate::Error::Shape) if the counts are for more or fewer graphs than the batch has.
     pub fn with_symmetries(mut self, counted: MoveSymmetries) -> Result<Self> {
         counted.check(self.len())?;
         self.symmetries.retain(|other| other.direction != counted.direction);
@@ -105,8 +105,8 @@ impl<'a> GraphBatch<'a> {
         Ok(self)
     }
 
-    /// Returns the numbers of automorphisms of the graphs and their changes by moves in this direction;
-    /// `None` if they weren't [set](Self::with_symmetries).
+    /// Returns the number of automorphisms of each graph, and the changes of this number by moves in this
+    /// direction; `None` if they weren't [set](Self::with_symmetries).
     #[must_use]
     pub fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
         self.symmetries.iter().find(|counted| counted.direction == direction)
@@ -180,8 +180,8 @@ impl<'a> GraphBatch<'a> {
         self.tensors.edge_attributes.get_or_init(|| self.attributes(self.messages(), columns))
     }
 
-    /// Returns the first `columns` attributes of some nodes or edges as a tensor, with a row for each of
-    /// them.
+    /// Returns the first `columns` attributes of nodes or edges, given by their `weights`, as a tensor with a
+    /// row per node or edge.
     fn attributes<'w>(&self, weights: impl Iterator<Item = &'w Weight> + Clone, columns: usize) -> Tensor {
         let rows = weights.clone().count();
         let values = weights.flat_map(|weight| weight.attributes.columns(columns));

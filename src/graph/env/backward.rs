@@ -9,7 +9,7 @@ use crate::graph::{ActionKind, GraphActionType, GraphState, GraphView, Head, Mov
 /// [`heads`](crate::graph::ActionSet::heads) returns them.
 pub(super) type TypeHead<'a> = (ActionKind, &'a dyn GraphActionType, Head);
 
-/// Fills the mask of one block of one graph: the moves that the environment permits are set to `true`.
+/// Fills the mask of one action type for one graph: the moves that the environment permits are set to `true`.
 pub(super) fn fill_mask(
     env: &GraphEnv,
     direction: Direction,
@@ -39,7 +39,8 @@ pub(super) fn fill_mask(
 }
 
 /// Returns `true` if the backward move `undo` leads to a reachable parent that still contains the initial
-/// graph, and in which the forward move to `graph` is legal. `forward_mask` is a buffer.
+/// graph, and in which the forward move to `graph` is legal. `forward_mask` is memory for a mask, which all
+/// calls share.
 fn parent_permits(
     env: &GraphEnv,
     graph: &GraphState,
@@ -64,8 +65,9 @@ fn parent_permits(
     if !contains(&parent, initial) && contains(graph, initial) {
         return false;
     }
-    // The slot of a move is its row times the width of the block, plus its column. A column that isn't less
-    // than the width would give the slot of another move, so it is refused.
+    // The slot of a move is computed from its row and its column in the block of logits: row times width,
+    // plus column. A column that isn't less than the width would give the slot of another move, so it is
+    // refused.
     let Some(head) = action_type.head(Direction::Forward).filter(|head| (redo.class as usize) < head.width)
     else {
         return false;

@@ -95,8 +95,8 @@ mod tests {
         let free = env(Semantics::UpToIsomorphism, 0);
         let keys = free.keys(&paths());
         assert!(keys[0] == keys[1] && keys[1] == keys[2]);
-        // If the first node is fixed, the two paths in which this node is an end are equal, and the path in
-        // which this node is the middle differs from both.
+        // If no automorphism may move the first node, the two paths in which this node is an end have equal
+        // keys, and the path in which this node is the middle has another key.
         let keys = env(Semantics::UpToIsomorphism, 1).keys(&paths());
         assert!(keys[0] == keys[2] && keys[0] != keys[1]);
         assert!(free.merges_isomorphic() && !env(Semantics::Labelled, 0).merges_isomorphic());
@@ -106,8 +106,8 @@ mod tests {
     fn keys_of_children_are_those_of_stepped_states() {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             let env = env(semantics, 0);
-            // The graph has isolated nodes of two classes. If a node is removed and added again, the labels
-            // change.
+            // The appended graph has isolated nodes of two classes. If such a node is removed and added
+            // again, labels change, so `child_keys` has to copy the graph again.
             let mut states = paths();
             let nodes = [Node::from_class(0), Node::from_class(1), Node::from_class(0), Node::from_class(1)];
             states.append(vec![GraphState::from_parts(GraphKind::Undirected, &nodes, &[]).unwrap()].into());

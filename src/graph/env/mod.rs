@@ -74,8 +74,8 @@ pub struct GraphEnv {
     initial: Vec<GraphState>,
     /// The argument of [`with_scaffold`](Self::with_scaffold), if it was called.
     requested_scaffold: Option<Scaffold>,
-    /// The nodes of the initial graphs: [`FixedNodes::AsSet`] if the nodes are equal and without edges, and
-    /// if the scaffold setting makes the nodes interchangeable; otherwise [`FixedNodes::InPlace`].
+    /// The initial nodes. Automorphisms may exchange them in any way ([`FixedNodes::AsSet`]) if they are
+    /// equal, without edges and [`Scaffold::Alike`]; otherwise they count as fixed ([`FixedNodes::InPlace`]).
     fixed_nodes: FixedNodes,
     /// The symmetries of the initial graphs, each as a permutation of their nodes. Symmetries are listed only
     /// if [`Scaffold::Alike`] is set and the nodes are different or have edges between them.
@@ -121,8 +121,8 @@ impl GraphEnv {
     /// ([`with_symmetry_correction`](Self::with_symmetry_correction)).
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) if there is no action type, if an action type has no class, or
-    /// if graphs are so large that their slots can't be numbered in 32 bits.
+    /// [`Error::Config`](crate::Error::Config) if there is no action type, if an action type has no class
+    /// (`AddEdge::new(0)`), or if graphs are so large that their slots can't be numbered in 32 bits.
     pub fn new(rules: impl GraphRules + 'static, actions: ActionSet, initial: GraphState) -> Result<Self> {
         Self::assembled(Arc::new(rules), actions, initial).ensure_valid()
     }
@@ -198,7 +198,7 @@ impl GraphEnv {
     /// [`with_backward`](Self::with_backward) sets it again.
     ///
     /// A network doesn't see the instance of a graph, so no two instances may lead to the same graph.
-    /// Different classes of their nodes prevent this. A trainer tests some graphs before its first step.
+    /// Initial graphs with different node classes prevent this. A trainer tests some graphs before step 1.
     ///
     /// ```
     /// use gfn::env::Env;
@@ -354,7 +354,7 @@ impl GraphEnv {
         &self.actions
     }
 
-    /// The limits for the numbers of nodes, classes and attributes of the graphs.
+    /// The limits of the environment's graphs, such as the largest number of nodes and of classes.
     #[must_use]
     pub fn schema(&self) -> &GraphSchema {
         &self.schema

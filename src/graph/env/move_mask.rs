@@ -124,7 +124,8 @@ mod tests {
         graph
     }
 
-    /// Checks that, for each anchor, `allowed`, `forbid` and `retain` agree with the slots of the block.
+    /// Checks that, for each anchor, `allowed`, `forbid` and `retain` agree with the slots of the block of
+    /// logits.
     #[test]
     fn moves_agree_with_their_slots() {
         let set = SetEdgeAttr::new(&[2, 1]).unwrap();
@@ -180,7 +181,8 @@ mod tests {
         assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
         mask.forbid_all();
         assert!(!mask.any());
-        // An edge that doesn't exist has no row, so forbidding it must not change the row of another edge.
+        // An edge that doesn't exist has no slots, so forbidding a move of this edge must not forbid the move
+        // of another edge.
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();
         let mut legal = vec![true; 4];

@@ -210,10 +210,10 @@ impl ReducedStates {
     }
 }
 
-/// A map from the rows of one block of logits of the states to the rows of that block that the network
-/// computes.
+/// A map for one block of logits. It leads from the rows that the states need in this block to the rows that
+/// the network computes for the reduced graphs.
 pub(crate) struct BlockRows {
-    /// The number of rows that a network returns in this block for the reduced graphs.
+    /// The number of rows that a network returns in this block of logits for the reduced graphs.
     pub(crate) n_rows: usize,
     /// The index of the network's row for each row of the block of logits of the states. The index is 0, and
     /// isn't used, for nodes that the reduced graph doesn't have.
@@ -247,8 +247,8 @@ mod tests {
     use crate::policy::{GraphPolicy, Policy};
     use crate::quantity::{Quantities, Quantity};
 
-    /// Rules whose reduced graphs leave out marked nodes, which have a set attribute. If `is_right` is
-    /// `false`, the reduced graphs wrongly leave out the first unmarked node, too.
+    /// Rules whose reduced graphs leave out the marked nodes, that is, the nodes with an attribute. If
+    /// `is_right` is `false`, the reduced graphs wrongly leave out the first unmarked node, too.
     struct Marks {
         is_right: bool,
     }

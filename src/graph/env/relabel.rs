@@ -73,8 +73,8 @@ pub(crate) fn to_insertion_order(
             if replayed.n_nodes() == names.len() {
                 continue;
             }
-            // The nodes that this move adds have, in the child, the labels of the nodes that the backward
-            // move removed.
+            // The labels that the added nodes have in the child are the labels of the nodes that the reverse
+            // of this move removes from the child.
             let child = states.graphs().get(row + 1).filter(|_| row + 1 < walk[1]);
             let undo =
                 child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;

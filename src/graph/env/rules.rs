@@ -12,8 +12,8 @@ use crate::graph::{ActionKind, GraphState, GraphStates, Move, with_canonizer};
 /// [`contract::check_graph_env`](crate::contract::check_graph_env) tests the agreement.
 ///
 /// If states are graphs up to isomorphism, rules must not depend on the labels of nodes other than those of
-/// the initial graph: if these nodes are relabelled in a graph and its moves, the rules must return the same.
-/// Rules that depend on "node 0", or on even labels, split one object into several, and the trained
+/// the initial graph: if the other nodes are relabelled, in a graph and in its moves, the rules must return
+/// the same. Rules that depend on "node 0", or on even labels, split one object into several, and the trained
 /// distribution becomes wrong. A trainer tests this condition: it compares some graphs of random trajectories
 /// with relabelled copies.
 pub trait GraphRules: Send + Sync {
@@ -32,7 +32,7 @@ pub trait GraphRules: Send + Sync {
     }
 
     /// Returns `false` for graphs that no sequence of forward moves builds. An example is a disconnected
-    /// graph, if nodes are only added by attachment. The default is `true`.
+    /// graph, if each new node is joined to the graph by an edge. The default is `true`.
     fn is_reachable(&self, _graph: &GraphState) -> bool {
         true
     }
@@ -43,8 +43,8 @@ pub trait GraphRules: Send + Sync {
     /// A reduced graph saves computation, and a network evaluates graphs with equal reduced graphs only once.
     /// All later legal moves and rewards must depend on the reduced graph alone. The reduced graph must
     /// contain every node that has a legal move in either direction. The reduced graph must also determine
-    /// the number of moves so far, because P_B divides the reward of an object among the orders in which it
-    /// is built.
+    /// the number of moves so far: P_B divides the reward of an object among the orders of its moves, so the
+    /// flow through a state depends on the number of moves.
     ///
     /// Action types of environments with reduced graphs must have the anchor
     /// [`Graph`](crate::graph::Anchor::Graph) or [`Node`](crate::graph::Anchor::Node). A policy whose network

@@ -20,7 +20,8 @@ pub enum Scaffold {
 
 impl GraphEnv {
     /// Returns the class of each node label. A network can't distinguish labels of the same class. Up to
-    /// isomorphism, all nodes after those of the initial graph share the last class.
+    /// isomorphism, all nodes after those of the initial graph share the last class, and the list is empty if
+    /// the initial graph has no nodes.
     pub(crate) fn label_classes(&self) -> Vec<u32> {
         let fixed = self.n_fixed() as u32;
         let max_nodes = self.schema.max_nodes;
@@ -60,13 +61,13 @@ impl GraphEnv {
         self.initial[0].n_nodes()
     }
 
-    /// Finds the canonical form of a graph. Graphs with equal keys are the same object.
+    /// Finds the canonical form of a graph. Graphs whose canonical forms have equal keys are the same object.
     pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
         let mut budget = Budget::UNLIMITED;
         self.canonical_within(graph, &mut budget)
     }
 
-    /// Finds the canonical form as [`canonical`](Self::canonical) does, with a limit of the search.
+    /// Finds the canonical form as [`canonical`](Self::canonical) does, but limits the work of the search.
     pub(crate) fn try_canonical(&self, graph: &GraphState) -> Result<Canonical> {
         Budget::limit(graph, |budget| self.canonical_within(graph, budget))
     }
@@ -115,8 +116,10 @@ impl GraphEnv {
         })
     }
 
-    /// Returns the nodes of the initial graph that `graph` still has. Nodes that are interchangeable by
-    /// symmetries are in the order of a random symmetry, other nodes in ascending order.
+    /// Returns the nodes of the initial graph that `graph` still has, in an order in which they may be
+    /// relabelled. The order is ascending if these nodes are distinguished, random if all of them are
+    /// interchangeable, and otherwise given by a random symmetry of the initial graph (ascending if the graph
+    /// has lost some of these nodes).
     pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
         let n_fixed = self.n_fixed().min(graph.n_nodes());
         let symmetries = &self.scaffold_symmetries;
@@ -135,8 +138,8 @@ impl GraphEnv {
         order
     }
 
-    /// Returns the graph relabelled by each symmetry of its initial graph except the identity, each with the
-    /// order of nodes that relabels it.
+    /// Returns, for each symmetry of the initial graph except the identity, the graph relabelled by the
+    /// symmetry, and the order of nodes that relabels it.
     fn relabel_by_symmetries(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
         // A graph that has lost nodes of the initial graph may have fewer nodes than a symmetry permutes, so
         // such a symmetry is skipped.

@@ -1,11 +1,12 @@
-//! The limits of the graphs of an environment. Networks use classes and attributes as indices of tables, so a
-//! graph that exceeds the limits would use table entries of other classes.
+//! The limits of the graphs of an environment. Networks have tables with a learned vector for each class and
+//! each attribute value, so a graph that exceeds the limits would use vectors of other classes.
 
 use crate::graph::{ActionSet, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES, Node, Weight};
 use crate::{Error, Result};
 
-/// The limits of the graphs of an environment: their kind, and the largest numbers of nodes, classes and
-/// attribute values. Networks use these numbers as the sizes of their tables.
+/// The limits of the graphs of an environment: their kind, the largest number of nodes, the number of
+/// classes, and the largest value of each attribute. Networks have a learned vector for each class and each
+/// value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphSchema {
     /// The kind of the graphs: directed or undirected.
@@ -115,7 +116,7 @@ impl GraphSchema {
     }
 
     /// Checks that graphs have the schema's kind, and that their classes and attributes are within its
-    /// limits. The numbers of nodes aren't checked, because only some networks are limited by them.
+    /// limits. The schema's limit on the number of nodes isn't checked, because only some networks need it.
     pub(crate) fn check_graphs(&self, graphs: &GraphArrays) -> Result<()> {
         match self.misfit(graphs) {
             None => Ok(()),

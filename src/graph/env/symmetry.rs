@@ -1,5 +1,5 @@
-//! The symmetry of batches of graphs: numbers of automorphisms, classes of isomorphic graphs, and relabelled
-//! graphs.
+//! The symmetry of batches of graphs: the number of automorphisms of each graph, classes of isomorphic
+//! graphs, and relabelled graphs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -32,8 +32,8 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
             return Ok(None);
         }
         let mut out = try_map(states, |graph| self.log_automorphisms(graph))?;
-        // The ln |Aut| of the initial graph is subtracted, so that log Z is the same as for the uncorrected
-        // reward.
+        // The ln |Aut| of the initial graph is subtracted. Otherwise log Z would exceed the log of the sum of
+        // all rewards by this number.
         let mut of_initial = HashMap::new();
         for (graph, log) in states.graphs().iter().zip(&mut out) {
             *log -= match of_initial.entry(graph.instance()) {

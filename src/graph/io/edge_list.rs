@@ -66,7 +66,7 @@ fn is_in_proportion(memory: u64, length: usize) -> bool {
 /// [`NamedGraph::from_edges`] reads the text.
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs: Vec<GraphState> = Vec::new();
-    // Flags that show which nodes of the last graph have had a line.
+    // The flag of each node of the last graph, which is `true` if the text already had a line for the node.
     let mut has_line = Vec::new();
     let mut needed_memory = 0;
     for (number, content) in super::strip_comments(text) {

@@ -19,8 +19,8 @@ const EXPECTED_DIMACS: &str = "DIMACS: one line `p KIND NODES EDGES`, in which K
 const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx \
     reads many formats, and its `write_edgelist` writes this one)";
 
-/// The known titles of columns that name nodes. The titles are in lower case. Underscores, a final `id` and a
-/// final number are left out.
+/// The known titles of columns that name nodes. Before a title of a file is compared with this list, it is
+/// put into lower case, and its underscores, a final number and a final `id` are removed.
 const COLUMN_TITLES: [&str; 11] =
     ["source", "target", "from", "to", "fromnode", "tonode", "src", "dst", "node", "start", "end"];
 
@@ -35,8 +35,8 @@ const UNSUPPORTED_FORMATS: [(&str, &[&str]); 7] = [
     ("JSON", &["{", "["]),
 ];
 
-/// The result of trying one layout: `None` if the text doesn't have this layout, otherwise the graph, and
-/// `false` if the text could also be a list of edges.
+/// The result of reading a text in one layout: `None` if the text doesn't have this layout, otherwise the
+/// graph and a flag. The flag is `false` if the text could also be a list of edges.
 type Layout = Option<(NamedGraph, bool)>;
 
 /// Reads a graph from the lines of a text.
@@ -76,8 +76,8 @@ fn refuse_unsupported(rows: &[Row<'_>]) -> Result<()> {
     Err(Error::parse(first.line, format!("this is {name}"), EXPECTED_EDGES))
 }
 
-/// Returns `true` if the first line has the titles of two columns of nodes, other lines follow, and no node
-/// in them has the name of such a title.
+/// Returns `true` if the first line has the titles of two columns of nodes. Other lines must follow, and none
+/// of their nodes may be named like one of the two titles.
 fn has_titles(rows: &[Row<'_>]) -> bool {
     let [first, rest @ ..] = rows else { return false };
     let simplify = |word: &str| {
@@ -268,8 +268,8 @@ fn read_neighbour_lists(rows: &[Row<'_>]) -> Result<Layout> {
     Ok(Some((build_graph(&nodes, &pairs)?, is_certain)))
 }
 
-/// Reads an `edge_index`: two lines with equally many numbers, at least three. Two lines of three numbers
-/// could also be two edges with weights.
+/// Reads an `edge_index` of PyTorch Geometric: a line of first nodes and a line of second nodes, with at
+/// least three numbers each. Two lines of three numbers could also be two edges with weights.
 fn read_edge_index(rows: &[Row<'_>]) -> Result<Layout> {
     let [sources, targets] = rows else { return Ok(None) };
     let from = sources.numbers().unwrap_or_default();

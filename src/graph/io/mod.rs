@@ -111,7 +111,8 @@ impl GraphFormat {
     ///
     /// # Errors
     /// [`Error::Contract`] if the graphs can't be written in this format: classes or attributes in graph6,
-    /// too many nodes, or an edge list of large graphs that have hardly any edges.
+    /// too many nodes, or an edge list of large graphs with hardly any edges, which [`read`](Self::read)
+    /// would refuse.
     pub fn write(self, graphs: &[GraphState]) -> Result<String> {
         match self {
             Self::EdgeList => edge_list::write(graphs),

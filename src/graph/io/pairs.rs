@@ -74,12 +74,13 @@ impl NamedGraph {
     /// 5. An adjacency list: each node begins one line, and no line names a node twice.
     /// 6. An `edge_index`: two lines with equally many numbers, at least four.
     ///
-    /// A text that could also be a list of edges with another graph, or with weights, is refused in these
-    /// cases:
-    /// * it fits layout 4, and m is also the number of a node,
-    /// * it fits layout 5, and a node doesn't list a neighbour that lists the node, or each line has three
-    ///   numbers and no two lines begin with the same pair of nodes,
-    /// * it is like layout 6, but with three numbers in each line.
+    /// A text that could also be read as a list of edges, and would then give another graph or weights, is
+    /// refused in these cases:
+    /// * it fits layout 4, and m is also the number of a node (the first line could be an edge),
+    /// * it fits layout 5, and a node lists a neighbour that doesn't list the node,
+    /// * it fits layout 5, each line has three numbers, and no two lines begin with the same pair of nodes
+    ///   (the lines could be edges with weights),
+    /// * it is like layout 6, but with three numbers in each line (the lines could be edges with weights).
     ///
     /// Sparse6, GML, GraphML, Pajek, Matrix Market, KONECT, DOT and JSON are refused with an error that names
     /// the format.

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-/// The largest number of nodes for which neighbours are stored as rows of bits. The rows of `n` nodes take `n
-/// * n` bits (512 kB at this size), so larger graphs store lists.
+/// The largest number of nodes for which neighbours are stored as rows of bits. The rows of `n` nodes take
+/// `n^2` bits (512 kB at this size), so larger graphs store lists.
 pub(in crate::graph) const MAX_NODES_OF_BIT_ROWS: usize = 2_048;
 
 /// The neighbours of every node. The adjacency is cached beside the petgraph graph, so that masks and tests
@@ -30,7 +30,7 @@ pub(in crate::graph) const MAX_NODES_OF_BIT_ROWS: usize = 2_048;
 pub struct Adjacency {
     /// The number of nodes of the graph.
     n: usize,
-    /// The number of words per row of bits.
+    /// The number of words of 64 bits in each row of bits.
     stride: usize,
     rows: NeighbourRows,
 }
@@ -56,7 +56,7 @@ impl Adjacency {
         Self { n, stride, rows }
     }
 
-    /// The number of nodes of the graph, which is the number of rows and of columns.
+    /// The number of nodes of the graph, which is the number of rows and columns of the adjacency matrix.
     #[must_use]
     pub fn len(&self) -> usize {
         self.n
@@ -68,11 +68,12 @@ impl Adjacency {
         self.n == 0
     }
 
-    /// Returns row `i` as words of 64 bits, for loops over whole words. The least significant bit of a word
-    /// belongs to the first of its columns. Returns `None` if the graph has more than 2,048 nodes.
+    /// Returns the neighbours of node `i` as a row of bits, in words of 64 bits, for loops over whole words.
+    /// Bit `k` of word `w` is 1 if there is an edge from `i` to node `64 w + k`. Returns `None` if the graph
+    /// has more than 2,048 nodes.
     ///
     /// # Panics
-    /// If there is no row `i`.
+    /// If there is no node `i`.
     #[inline]
     #[must_use]
     pub fn bits(&self, i: usize) -> Option<&[u64]> {
@@ -83,10 +84,10 @@ impl Adjacency {
         }
     }
 
-    /// Returns `true` if there is an edge from `i` to `j`; `false` if there is no column `j`.
+    /// Returns `true` if there is an edge from `i` to `j`; `false` if there is no node `j`.
     ///
     /// # Panics
-    /// If there is no row `i`.
+    /// If there is no node `i`.
     #[inline]
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> bool {
@@ -101,7 +102,7 @@ impl Adjacency {
     /// Returns the nodes to which an edge from `i` leads, ascending.
     ///
     /// # Panics
-    /// If there is no row `i`.
+    /// If there is no node `i`.
     #[inline]
     pub fn neighbours(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
         let (mut words, mut list) = match &self.rows {
@@ -109,7 +110,7 @@ impl Adjacency {
             NeighbourRows::Lists(lists) => ([].iter(), lists[i].iter()),
         };
         // The variable `rest` holds the bits of the current word that haven't been returned yet, and `end` is
-        // the column after the last bit of this word.
+        // the number of bits in this word and the words before it.
         let mut rest = 0u64;
         let mut end = 0;
         std::iter::from_fn(move || {
@@ -127,7 +128,7 @@ impl Adjacency {
     /// Returns the number of edges from `i`.
     ///
     /// # Panics
-    /// If there is no row `i`.
+    /// If there is no node `i`.
     #[inline]
     #[must_use]
     pub fn count(&self, i: usize) -> usize {
@@ -142,7 +143,7 @@ impl Adjacency {
     /// Returns the number of edges from `i` to the nodes `from..to`; `to` may exceed the number of nodes.
     ///
     /// # Panics
-    /// If there is no row `i`.
+    /// If there is no node `i`.
     pub(super) fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
         if let NeighbourRows::Lists(lists) = &self.rows {
             let before = |bound: usize| lists[i].partition_point(|&j| (j as usize) < bound);
@@ -158,7 +159,8 @@ impl Adjacency {
         self.bits(i).unwrap_or_default().iter().enumerate().map(count).sum()
     }
 
-    /// Sets the entry of row `i` and column `j`, but not that of row `j` and column `i`.
+    /// Sets the entry in row `i` and column `j` of the adjacency matrix, but not the entry in row `j` and
+    /// column `i`.
     pub(super) fn set(&mut self, i: usize, j: usize, value: bool) {
         debug_assert!(i < self.n && j < self.n, "bit ({i}, {j}) of {} rows", self.n);
         match &mut self.rows {
@@ -203,7 +205,7 @@ impl Adjacency {
 mod tests {
     use super::*;
 
-    /// Checks that both representations return the same results, and that resizing beyond
+    /// Checks that rows of bits and sorted lists give the same results, and that resizing beyond
     /// [`MAX_NODES_OF_BIT_ROWS`] and back keeps all entries.
     #[test]
     fn bit_rows_and_lists_return_the_same() {

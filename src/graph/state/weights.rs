@@ -48,7 +48,8 @@ impl Attributes {
         self.0.get(k).copied().unwrap_or(0)
     }
 
-    /// Returns the values of the first `n` attributes, for use as indices of tables.
+    /// Returns the values of the first `n` attributes, from which indices into tables of learned vectors are
+    /// computed.
     pub(crate) fn columns(self, n: usize) -> impl Iterator<Item = i64> {
         (0..n).map(move |k| i64::from(self.get(k)))
     }

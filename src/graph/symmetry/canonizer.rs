@@ -17,11 +17,13 @@ use crate::graph::{Edge, GraphState};
 
 /// The smallest number of graphs per thread. With fewer graphs, starting a thread costs more than it saves.
 pub(in crate::graph) const MIN_SEARCHES_PER_THREAD: usize = 32;
-/// The largest number of nodes of a graph that is searched without a reduction. For most of these graphs a
-/// reduction would cost more than the search.
+/// The largest number of nodes with which a graph is always searched whole. From larger graphs, pendant trees
+/// and interchangeable nodes may be removed before the search. In most small graphs, removing them would cost
+/// more than the search.
 const MAX_NODES_UNREDUCED: usize = 64;
-/// The largest number of duplicate signatures with which a graph of more than `MAX_NODES_UNREDUCED` nodes is
-/// still searched without a reduction. A node's signature is a hash of the node and its surroundings.
+/// The largest number of duplicate signatures with which a graph of any size is searched whole. A node's
+/// signature is a hash of the node and its surroundings. The number of duplicates is the number of nodes
+/// minus the number of different signatures; if it is small, few nodes can be interchangeable.
 const MAX_DUPLICATES_UNREDUCED: usize = 32;
 
 /// The canonical form of a graph, and the number of its automorphisms.
@@ -51,12 +53,13 @@ impl Canonical {
     }
 }
 
-/// The first nodes of a graph, if no automorphism may exchange them with later nodes.
+/// The number of fixed nodes, that is, nodes at the start of a graph that no automorphism may exchange with
+/// later nodes.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum FixedNodes {
-    /// The number of fixed nodes, none of which an automorphism may move.
+    /// Fixed nodes that no automorphism may move.
     InPlace(usize),
-    /// The number of fixed nodes, which automorphisms may exchange only with each other.
+    /// Fixed nodes that automorphisms may exchange with each other.
     AsSet(usize),
 }
 
@@ -69,7 +72,8 @@ impl FixedNodes {
         }
     }
 
-    /// Returns `true` if a node comes after fixed nodes that may be exchanged among themselves.
+    /// Returns `true` if node `a` comes after the fixed nodes and these are [`AsSet`](Self::AsSet); always
+    /// `false` for [`InPlace`](Self::InPlace).
     fn is_after(self, a: u32) -> bool {
         matches!(self, Self::AsSet(n) if a as usize >= n)
     }
@@ -119,10 +123,10 @@ pub struct Canonizer {
     /// surroundings. Fixed nodes come first.
     sorted: Vec<SortKey>,
     /// The distinct combinations of class and attributes of the edges, sorted. The index of an edge's
-    /// combination determines its colour.
+    /// combination determines the colour of the edge.
     colours: Vec<Edge>,
-    /// The canonical order of the last graph, if it was composed of several searches or needed none. The
-    /// result of a single search stays in the memory of that search.
+    /// The canonical order of the last graph, if the graph was searched in several parts or needed no search.
+    /// The order that a single search finds stays in the working memory of that search.
     order: Vec<u32>,
 }
 
@@ -153,8 +157,8 @@ impl Canonizer {
         self.sort_nodes(graph, fixed_nodes);
         let (order, count) = self.search_sorted(graph, fixed_nodes, budget);
         if budget.is_exceeded {
-            // If the budget is exceeded, `order` may lack nodes. Any order can be returned, because callers
-            // with a budget discard the result.
+            // If the search exceeds its budget (the limits of work and depth), `order` may lack nodes. Any
+            // order can be returned, because callers discard the result of such a search.
             return Canonical::new(graph, &(0..graph.n_nodes() as u32).collect::<Vec<_>>(), count);
         }
         Canonical::new(graph, order, count)
@@ -201,8 +205,8 @@ impl Canonizer {
         Budget::limit(graph, |budget| self.search_sorted(graph, fixed_nodes, budget).1.log())
     }
 
-    /// Returns `true` if all nodes have different signatures (hashes of their surroundings). The nodes must
-    /// have been sorted before.
+    /// Returns `true` if all nodes have different signatures (hashes of their surroundings). `sort_nodes`
+    /// must have been called before.
     fn has_distinct_signatures(&self, graph: &GraphState, fixed: usize) -> bool {
         if graph.is_directed() {
             return self.sorted.windows(2).all(|pair| pair[0].weight() != pair[1].weight());
@@ -210,8 +214,8 @@ impl Canonizer {
         count_duplicates(node_signatures(graph, &self.number_cells(fixed), &self.colours)) == 0
     }
 
-    /// Returns the graph's nodes in canonical order, and |Aut|. The nodes must have been sorted before. The
-    /// order and |Aut| are wrong if the budget is exceeded.
+    /// Returns the graph's nodes in canonical order, and |Aut|. `sort_nodes` must have been called before.
+    /// The order and |Aut| are wrong if the search exceeds `budget` (the limits of work and depth).
     fn search_sorted(
         &mut self,
         graph: &GraphState,
@@ -262,7 +266,8 @@ impl Canonizer {
         (&self.order, group_order)
     }
 
-    /// Searches the whole graph, without a reduction, as [`search_sorted`](Self::search_sorted) does.
+    /// Searches the whole graph at once, without removing any nodes first. Returns the same as
+    /// [`search_sorted`](Self::search_sorted).
     pub(in crate::graph) fn search_whole(
         &mut self,
         graph: &GraphState,
@@ -285,7 +290,7 @@ impl Canonizer {
         }
         let order = search.run(&self.sorted, fixed, layers, budget);
         // A layered graph has several copies (layers) of the nodes. The vertices of the first layer, which
-        // are the nodes themselves, come first in its order.
+        // are the nodes themselves, come first in its canonical order.
         (&search.labelling()[..n], order)
     }
 
@@ -331,12 +336,14 @@ fn count_layers(graph: &GraphState, n_colours: usize) -> usize {
     let bits = |largest: usize| largest.ilog2() as usize + 1;
     match (graph.is_directed(), n_colours) {
         // In directed graphs, edges lead from the first layer (copy of the nodes) to the other layers, which
-        // encode the edges' colours in binary. Colours count from 2.
+        // encode the edges' colours in binary. Colours count from 2, because the edges that join the copies
+        // of a node look like edges of colour 1.
         (true, _) => 1 + bits(1 + n_colours.max(1)),
-        // Edges of one colour need no further layers, because their class and attributes are in the key.
+        // Edges of one colour need no further layers (copies of the nodes), because their class and
+        // attributes are in the key.
         (false, 0 | 1) => 1,
-        // Each bit of a colour needs a layer. Colours count from 1, because colour 0 means that there is no
-        // edge.
+        // Each bit of a colour needs a layer (a copy of the nodes). Colours count from 1, because colour 0
+        // means that there is no edge.
         (false, _) => bits(n_colours),
     }
 }

@@ -1,4 +1,5 @@
-//! The key of a graph: an exact encoding in a few words, which is used to group, count and look up states.
+//! The key of a graph: an exact encoding in a few 64-bit words, which is used to group, count and look up
+//! states.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -10,8 +11,9 @@ use crate::graph::{GraphState, MAX_ATTRIBUTES, Weight};
 ///
 /// A key can't collide, because it isn't a hash. The keys of graphs in canonical order
 /// ([`canonical_key`](crate::graph::canonical_key)) are equal if and only if the graphs are isomorphic: they
-/// have the same kind, and a relabelling keeps classes, attributes and edges. The order of keys has no
-/// meaning, but it is the same on every machine, so that isomorphism classes can be listed reproducibly.
+/// have the same kind (directed or undirected), and a relabelling keeps classes, attributes and edges. The
+/// order of keys has no meaning, but it is the same on every machine, so that isomorphism classes can be
+/// listed reproducibly.
 ///
 /// The encoding consists of a header word (number of nodes, kind, bits per class and attribute), the instance
 /// if it isn't 0, the classes and attributes of nodes, the adjacency (`n (n - 1) / 2` bits, or twice as many
@@ -22,7 +24,7 @@ use crate::graph::{GraphState, MAX_ATTRIBUTES, Weight};
 pub struct CanonicalKey(SmallVec<[u64; 6]>);
 
 impl CanonicalKey {
-    /// Returns the words of the encoding.
+    /// Returns the encoding as 64-bit words.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.0
@@ -41,8 +43,9 @@ impl CanonicalKey {
             BitWidths::default()
         };
         let mut out = BitWriter { words: SmallVec::new(), free: 0 };
-        // The header has 32 + 1 + 12 + 12 + 1 bits. The header determines the meaning of all later words, so
-        // no two graphs have the same encoding.
+        // The header has 32 bits for the number of nodes, 1 for the kind, 12 for the `BitWidths` of nodes, 12
+        // for those of edges, and 1 that shows if the instance follows. The header determines the meaning of
+        // all later words, so no two graphs have the same encoding.
         let header = n as u64 | u64::from(directed) << 32 | u64::from(graph.instance() > 0) << 57;
         out.push(header | nodes.pack() << 33 | edges.pack() << 45, 64);
         if graph.instance() > 0 {
@@ -141,7 +144,8 @@ impl BitWidths {
         self.class == 0 && self.n_attributes == 0
     }
 
-    /// Packs the three numbers into 12 bits.
+    /// Packs the number of bits per class, the number of attributes and the number of bits per attribute into
+    /// 12 bits.
     fn pack(&self) -> u64 {
         u64::from(self.class) | (self.n_attributes as u64) << 5 | u64::from(self.attribute) << 8
     }
@@ -154,7 +158,7 @@ impl BitWidths {
     }
 }
 
-/// A writer that appends numbers of any width in bits to a list of words.
+/// A writer that appends numbers of up to 64 bits to a list of 64-bit words, without gaps between them.
 struct BitWriter {
     words: SmallVec<[u64; 6]>,
     /// The number of unused low bits of the last word.

@@ -110,9 +110,9 @@ pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u3
     let identity: Vec<u32> = (0..n as u32).collect();
     let mut all = vec![identity.clone()];
     for a in (0..n).rev() {
-        // The list `all` holds the symmetries that fix the nodes `0..=a`. If one symmetry that fixes the
-        // nodes `0..a` and maps `a` to `b` is composed with each symmetry of this list, the results are all
-        // symmetries that fix `0..a` and map `a` to `b`.
+        // At this point `all` holds the symmetries that fix the nodes `0..=a`. The loop finds, for each `b`,
+        // one symmetry that fixes `0..a` and maps `a` to `b`. Composed with each symmetry in `all`, it gives
+        // all symmetries that fix `0..a` and map `a` to `b`.
         let form = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, a + 1));
         let reference = form(graph)?;
         let n_fixing_a = all.len();
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn joins_of_symmetric_graphs_have_their_symmetry_in_any_labelling() {
-        // The complement of a triangle and a square has 3! * 8 automorphisms. If canonaut pruned by
-        // automorphisms that it doesn't count, the result would be 16 or 32 for four labellings in ten.
+        // The complement of a triangle and a square has 3! * 8 automorphisms. Without `skip_cheap_check`,
+        // which replaces a check of canonaut 1.0.0, the count would be 16 or 32 for four labellings in ten.
         let parts = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (5, 6), (3, 6)];
         let join = undirected(7, |a, b| !parts.contains(&(a, b)));
         let mut order: Vec<u32> = (0..7).collect();
@@ -236,8 +236,9 @@ mod tests {
                 let form = shared.canonical(&graph, 0);
                 assert_eq!(form.automorphisms, Some(per_rotation * n.max(3) as u64));
                 assert_eq!(form, Canonizer::default().canonical(&graph, 0));
-                // Two classes of edges make the search copy the nodes into two layers, as nauty does. At most
-                // one reflection remains as a symmetry.
+                // The edge 0-1 gets another class than the other edges. With two classes of edges, the search
+                // copies the nodes into two layers, as nauty does. The cycle keeps at most one symmetry, a
+                // reflection.
                 graph.set_edge(0, 1, Edge::from_class(1)).unwrap();
                 let form = shared.canonical(&graph, 0);
                 assert_eq!(form.automorphisms, Some(per_rotation));

@@ -1,4 +1,5 @@
-//! The changes of |Aut| by moves, as input of policies up to isomorphism.
+//! The changes of the number of automorphisms |Aut| by moves, which are an input of policies on graphs up to
+//! isomorphism.
 
 use crate::env::{Block, Direction, DiscreteEnv, Masks, Rows};
 use crate::graph::{GraphEnv, GraphState, GraphStates};
@@ -13,8 +14,9 @@ pub enum SymmetryCount {
     /// Counts by an exact search, [`GraphEnv::log_automorphisms`]. The search is nearly always fast, but for
     /// some graphs it exceeds its limit, and an error is returned.
     Exact,
-    /// Estimates by colour refinement (the one-dimensional Weisfeiler-Leman test) while one node after
-    /// another is fixed. The result is an upper bound of |Aut|, computed in polynomial time.
+    /// Estimates by colour refinement (the one-dimensional Weisfeiler-Leman test). Nodes get separate colours
+    /// one after another, and each time the colours of the other nodes are refined. The result is an upper
+    /// bound of |Aut|, computed in polynomial time.
     ///
     /// The bound equals |Aut| if nodes that refinement can't distinguish are interchangeable, as in all
     /// graphs of at most 7 nodes. The bound concerns the automorphisms of the graph itself, even if
@@ -37,13 +39,13 @@ pub struct MoveSymmetries {
     pub of_graphs: Vec<f64>,
     /// The blocks of logits, one per action type, whose slots `of_slots` describes.
     pub blocks: Vec<Block>,
-    /// The value ln (|Aut(G')| / |Aut(G)|) of each slot of each block, `[rows, width]` row by row, where the
-    /// slot leads from G to G'. The value is 0 for the exit and for slots that aren't legal.
+    /// The value ln (|Aut(G')| / |Aut(G)|) of each slot of each block of logits, `[rows, width]` row by row,
+    /// where the slot leads from G to G'. The value is 0 for the exit and for slots that aren't legal.
     pub of_slots: Vec<Vec<f64>>,
 }
 
 impl MoveSymmetries {
-    /// Checks that the counts belong to `n` graphs.
+    /// Checks that these are the automorphism counts of exactly `n` graphs.
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         let of_blocks = self.blocks.iter().map(|block| block.row_ptr.len() - 1);
         if let Some(counted) =
@@ -59,8 +61,8 @@ impl MoveSymmetries {
         Ok(())
     }
 
-    /// Returns block `k`, and the change of ln |Aut| by each of its slots. The block must have `logits`
-    /// slots.
+    /// Returns the block of logits of the action type with the index `k`, and the change of ln |Aut| by each
+    /// slot of this block. An error is returned unless the block has exactly `logits` slots.
     pub(crate) fn block(&self, k: usize, logits: usize) -> Result<(&Block, &[f64])> {
         match self.blocks.get(k).zip(self.of_slots.get(k)).filter(|(_, changes)| changes.len() == logits) {
             Some((block, changes)) => Ok((block, changes)),

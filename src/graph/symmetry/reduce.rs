@@ -1,5 +1,5 @@
-//! The part of the symmetry that needs no search: pendant trees and twins are removed from a graph before the
-//! remaining graph is searched.
+//! The reduction of a graph before the search for its symmetry: pendant trees and twins are removed, because
+//! their symmetry can be computed without a search.
 //!
 //! A leaf is folded into its only neighbour, as in the algorithm of Aho, Hopcroft and Ullman for trees. Twins
 //! are nodes whose exchange is an automorphism that moves no other node. Twins are merged into one node. The
@@ -18,8 +18,8 @@ use super::signatures::ranked_edges;
 use crate::graph::state::mix;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
-/// The largest number of nodes per removed node for which another round follows: merging twins must have
-/// removed more than one node in ten. Otherwise the reduction ends.
+/// The limit at which the reduction ends. Another round of merging twins (nodes whose exchange is an
+/// automorphism) follows only if the last round removed more than one in this number of nodes.
 const MAX_NODES_PER_REMOVED: usize = 10;
 
 /// The edges between a node and one neighbour. The class and attributes of an edge are stored as their rank
@@ -40,7 +40,8 @@ impl Link {
     }
 }
 
-/// A node that absorbs other nodes, and a description of the absorbed nodes and of their edges to this node.
+/// A node that absorbs other nodes (leaves or twins), and a description of the absorbed nodes and of their
+/// edges to this node.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Absorption {
     description: Vec<u32>,
@@ -55,11 +56,12 @@ pub(in crate::graph) struct Reduction {
     /// colours before and absorbed equal nodes by equal edges.
     colour: Vec<u32>,
     n_colours: u32,
-    /// The links of each remaining node to its neighbours, in ascending order of the neighbours' labels.
+    /// The links of each remaining node, in ascending order of the neighbours' labels. A link holds the edges
+    /// between the node and one neighbour, in both directions.
     links: Vec<Vec<Link>>,
     /// The flag of each node, which is `true` if the node hasn't been removed.
     is_remaining: Vec<bool>,
-    /// The nodes that each node absorbed, in canonical order.
+    /// The nodes (leaves or twins) that each node absorbed, in canonical order.
     absorbed: Vec<Vec<u32>>,
     /// The number of automorphisms that exchange only removed nodes, or removed nodes and the node that
     /// absorbed them.
@@ -122,9 +124,9 @@ impl Reduction {
         }
     }
 
-    /// Returns the neighbour that absorbs a leaf, the leaf's attachment (the ranks of its two edges, by class
-    /// and attributes, and its colour), and the leaf. Returns `None` if the node isn't a leaf, or is a leaf
-    /// that doesn't fold.
+    /// Returns the neighbour into which a leaf folds (by which it is absorbed), three numbers that describe
+    /// the leaf, and the leaf. The three numbers are the `out` and `back` of the leaf's only [`Link`], and
+    /// the leaf's colour. Returns `None` if the node isn't a leaf, or is a leaf that doesn't fold.
     ///
     /// If two leaves are joined to each other, only one of them folds. If the two leaves are equal, neither
     /// folds, because they are twins and are merged later.
@@ -137,15 +139,16 @@ impl Reduction {
         folds.then_some((to, [out, back, colour(leaf)], leaf))
     }
 
-    /// Merges each set of twins into one node, and returns the number of nodes that were removed.
+    /// Merges each set of twins (nodes whose exchange is an automorphism) into one node, and returns the
+    /// number of nodes that were removed.
     fn merge_twins(&mut self) -> usize {
         let mut candidates: HashMap<(u32, u64), Vec<u32>> = HashMap::new();
         let mut merged: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for a in self.remaining_nodes() {
             let links = &self.links[a as usize];
             let around = links.iter().fold(0_u64, |sum, link| sum.wrapping_add(link.hash()));
-            // Twins have the same neighbours except each other. If twins are joined, their hashes become
-            // equal if each hash also includes the node itself as a neighbour.
+            // Twins have the same neighbours except each other. Two twins that are joined get equal hashes
+            // only if each hash also includes the node itself as a neighbour.
             let is_possible_twin = |link: &&Link| {
                 link.out == link.back && self.colour[link.to as usize] == self.colour[a as usize]
             };
@@ -186,8 +189,8 @@ impl Reduction {
         between.is_none_or(|link| link.out == link.back) && links_except(a, b).eq(links_except(b, a))
     }
 
-    /// Removes the absorbed nodes, and gives the absorbing nodes new colours, which are equal for equal
-    /// descriptions of the absorbed nodes. Returns the absorbing nodes.
+    /// Removes the nodes (leaves or twins) that other nodes absorb, and gives the absorbing nodes new
+    /// colours, which are equal for equal descriptions of the absorbed nodes. Returns the absorbing nodes.
     fn absorb(&mut self, mut absorptions: Vec<Absorption>) -> Vec<u32> {
         let mut neighbours = Vec::new();
         for Absorption { node, absorbed, .. } in &absorptions {
@@ -212,9 +215,9 @@ impl Reduction {
         absorptions.into_iter().map(|absorption| absorption.node).collect()
     }
 
-    /// Returns each connected part of the remaining graph as a graph, with the labels that its nodes have in
-    /// the whole graph. In these graphs a node's class and attributes encode its colour, with the same
-    /// meaning in all parts.
+    /// Returns each connected part of the remaining graph (without the removed leaves and twins) as a graph,
+    /// with the labels that its nodes have in the whole graph. In these graphs a node's class and attributes
+    /// encode its colour, with the same meaning in all parts.
     pub(in crate::graph) fn list_cores(
         &self,
         graph: &GraphState,
@@ -268,8 +271,8 @@ impl Reduction {
         nodes
     }
 
-    /// Returns all nodes in canonical order: the first `fixed` nodes, then the nodes `roots` in their order,
-    /// each followed by the nodes that it absorbed.
+    /// Returns all nodes in canonical order: the first `fixed` nodes, then the remaining nodes in the order
+    /// of `roots`, each followed by the nodes that it absorbed.
     pub(in crate::graph) fn order_from(
         &self,
         roots: impl DoubleEndedIterator<Item = u32>,
@@ -288,7 +291,8 @@ impl Reduction {
     }
 }
 
-/// Returns the links of each node to its neighbours, in ascending order of the neighbours' labels.
+/// Returns the links (edges in both directions) of each node to its neighbours, in ascending order of the
+/// neighbours' labels.
 fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     let mut out = vec![Vec::new(); graph.n_nodes()];
     for (a, b, rank) in ranked_edges(graph, weights) {

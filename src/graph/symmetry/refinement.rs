@@ -1,5 +1,6 @@
 //! The upper bound of |Aut| that colour refinement computes in polynomial time. The signature of a node is a
-//! hash of the node and its surroundings. A colour is the number of an edge's class and attributes.
+//! hash of the node and its surroundings. The colour of an edge is an integer computed from the edge's class
+//! and attributes.
 
 use super::search::SortKey;
 use super::signatures::{list_colours, ranked_edges, refine_signatures};
@@ -9,9 +10,9 @@ use crate::graph::{GraphState, Node};
 /// The bit that is flipped in the signature (hash) of a fixed node, to distinguish the node from the other
 /// nodes with the same signature.
 const FIXED: u64 = 1 << 62;
-/// The bit of an edge's colour (the number of its class and attributes) that distinguishes edges of the
-/// initial graph from added edges. The bit is needed because symmetries of the initial graph must preserve
-/// its edges.
+/// The bit of an edge's colour (an integer computed from its class and attributes) that distinguishes edges
+/// of the initial graph from added edges. The bit is needed because symmetries of the initial graph must
+/// preserve its edges.
 const INITIAL: u64 = 1 << 61;
 /// The largest number of refinements of one graph. After these refinements, nodes with equal signatures count
 /// as interchangeable.
@@ -103,7 +104,7 @@ pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u
         if n_refinements > MAX_REFINEMENTS {
             return log + cells.iter().flat_map(|&(size, _)| 2..=size).map(|k| (k as f64).ln()).sum::<f64>();
         }
-        // The search continues with a node whose refined signatures have the smallest hash, so that the
+        // The next step continues from a node whose refined signatures have the smallest hash, so that the
         // choice doesn't depend on labels.
         let mut best: Option<(u64, Vec<u64>, usize)> = None;
         let mut n_equal = 0;

@@ -21,14 +21,14 @@ const STATUS_KILLED: u32 = 5;
 // canonaut takes the rows of the adjacency matrix as machine words, and this module assumes words of 64 bits.
 const _: () = assert!(usize::BITS == 64, "a 64-bit target is needed");
 
-/// A number by which nodes are sorted cheaply. 1 bit is set for nodes after the interchangeable nodes of an
-/// initial graph, 72 bits hold the class and attributes of the node, and 32 bits its label.
+/// A number by which nodes are sorted cheaply. 1 bit is set for nodes added to an initial graph of
+/// interchangeable nodes, 72 bits hold the class and attributes of the node, and 32 bits its label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph) struct SortKey(u128);
 
 impl SortKey {
-    /// Creates the key of a node. `is_after_scaffold` is `true` for nodes after the interchangeable nodes of
-    /// an initial graph.
+    /// Creates the key of a node. `is_after_scaffold` is `true` for a node added to an initial graph
+    /// (scaffold) of interchangeable nodes.
     pub(in crate::graph) fn new(node: Node, label: u32, is_after_scaffold: bool) -> Self {
         let values = node.attributes.values().iter();
         let class = u128::from(is_after_scaffold) << 16 | u128::from(node.class);
@@ -155,12 +155,12 @@ fn spend_budget(
     PROGRESS.set(progress);
 }
 
-/// Returns `false`, so that canonaut never assumes that the cells of a partition are orbits.
+/// Returns `false`, so that canonaut never assumes that all vertices of a cell (a group of vertices of one
+/// colour) are interchangeable.
 ///
-/// Instead of this function canonaut 1.0.0 would use its own check, which prunes the first path by
-/// automorphisms that are then not counted. (nauty doesn't prune the first path.) An example is the graph of
-/// 7 nodes whose complement is a triangle and a square: |Aut| is 48, but canonaut's check gives 16, 32 or 48,
-/// depending on the labelling. Without that check, every automorphism is found as a leaf of the search tree.
+/// canonaut 1.0.0 would otherwise use its own check, which prunes the first path of the search tree by
+/// automorphisms that are then not counted. An example is the graph of 7 nodes whose complement is a triangle
+/// and a square: |Aut| is 48, but canonaut's check gives 16, 32 or 48, depending on the labelling.
 fn skip_cheap_check(_partition: &[u32], _level: u32, _directed: bool, _n: u32) -> bool {
     false
 }
@@ -216,7 +216,7 @@ impl Canonaut {
         &self.labelling
     }
 
-    /// Sets the graph of the next run: an undirected graph without different classes or attributes of edges.
+    /// Sets the graph of the next run: an undirected graph whose edges have equal classes and attributes.
     pub(in crate::graph) fn set_graph(&mut self, graph: &GraphState) {
         self.adjacency.clear();
         self.adjacency.resize(graph.n_nodes() * self.words, 0);

@@ -5,10 +5,11 @@
 use crate::graph::state::mix;
 use crate::graph::{Edge, GraphState};
 
-/// The number of rounds of refinement. More rounds would hardly distinguish more nodes.
+/// The number of rounds of refinement, each of which mixes the signatures of a node's neighbours into the
+/// node's signature. More rounds would hardly distinguish more nodes.
 const N_ROUNDS: usize = 3;
-/// The bit of an edge's colour (the number of its class and attributes) that distinguishes incoming edges
-/// from outgoing ones.
+/// The bit of an edge's colour (an integer computed from its class and attributes) that distinguishes
+/// incoming edges from outgoing ones.
 const INCOMING: u64 = 1 << 63;
 
 /// Replaces the contents of `colours` by the distinct combinations of class and attributes of a graph's

@@ -10,18 +10,18 @@ use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, descri
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// The largest difference that counts as rounding, between the log-probabilities of a child under two
-/// labellings of its parent. The difference is divided by 1 plus the absolute value of the log-probability.
-/// Rounding depends on the labelling, because in single precision a sum depends on the order of its summands.
+/// The tolerance for rounding when the log-probabilities of a child are compared under two labellings of its
+/// parent. Their difference is divided by 1 plus the absolute value of the log-probability. Rounding depends
+/// on the labelling, because in single precision a sum depends on the order of its summands.
 const TOLERANCE: f64 = 1e-4;
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// Checks that a policy gives each child the same probability under every labelling of a state.
     ///
-    /// The check takes `n_checks` states of random trajectories, and compares each state with the listed
-    /// representative of its isomorphism class: each isomorphism class of children must have the same total
-    /// probability. Only labellings that trajectories can produce are tested. `conditions` is one condition
-    /// vector `[C]` for all states.
+    /// The check takes `n_checks` states of random trajectories, and compares the policy in each state and in
+    /// the representative of its isomorphism class in the state graph. Each isomorphism class of children
+    /// must have the same total probability in both. Only labellings that trajectories can produce are
+    /// tested. `conditions` is one condition vector `[C]` for all states.
     ///
     /// # Errors
     /// [`Error::Contract`] if two log-probabilities differ by more than 1e-4 times (1 + the absolute value of

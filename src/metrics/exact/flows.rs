@@ -111,9 +111,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that backward moves lead to states of this graph. If P_B gives probability to other states,
-    /// this probability is lost, and a policy that is trained with this P_B learns a wrong distribution. If
-    /// there are more than 10,000 states, at most 10,000 evenly spaced states are checked.
+    /// Checks that backward moves lead to states of this state graph, that is, to states that forward moves
+    /// reach. If P_B gives probability to other states, this probability is lost, and a policy that is
+    /// trained with this P_B learns a wrong distribution. If there are more than 10,000 states, at most
+    /// 10,000 evenly spaced states are checked.
     ///
     /// ```
     /// use gfn::{env::StateGraph, examples::Triangles};

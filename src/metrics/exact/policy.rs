@@ -62,8 +62,8 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         &self.flows
     }
 
-    /// Returns the index in the state graph of each state, given the states' keys. `words(row)` describes the
-    /// state of a row in the error message if the state isn't in the graph.
+    /// Returns the index in the state graph of each state, given the states' keys. If a state isn't in the
+    /// graph, `words(row)` describes it in the error message, where `row` is the state's index in `keys`.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| {
@@ -100,8 +100,8 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
     }
 }
 
-/// Returns blocks of logits, each `[rows, width]`, with `values` in the slots of the legal moves and 0
-/// elsewhere.
+/// Returns a block of logits per action type, each `[rows, width]`, with `values` in the slots of the legal
+/// moves and 0 in all other slots.
 fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
     let mut out: Vec<Vec<f64>> =
         masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();

@@ -29,9 +29,9 @@ impl<E: EnumerableEnv> PrunedDistribution<E> {
     /// Returns an upper bound on the Jensen-Shannon divergence between the policy's distribution and a target
     /// distribution. `target` has the target's probability of each object in `states`.
     ///
-    /// The bound assumes that dropped probability belongs to objects that the target never samples, and that
-    /// the policy never samples the objects that weren't found. Both kinds of probability add ln 2 / 2 per
-    /// unit to the divergence.
+    /// The bound assumes the worst case: the dropped probability belongs to objects of target probability 0,
+    /// and the policy never samples the objects that weren't found. The dropped probability, and the target's
+    /// probability of the objects that weren't found, are each multiplied by ln 2 / 2 and added.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one probability for each object in `states`.
@@ -100,8 +100,8 @@ pub fn pruned_distribution<E: EnumerableEnv>(
         EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
     let mut dropped = 0.0;
     let mut n_expanded = 0;
-    // The entry of each current state is `true` if the state may lack legal moves, because it ends
-    // trajectories.
+    // `finished` has an entry for each state of the current step. The entry is `true` if the state may lack
+    // legal moves, because trajectories end in it without an exit.
     let mut finished = vec![true];
     while !mass.is_empty() {
         n_expanded += mass.len();

@@ -34,7 +34,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// The errors of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on
     /// the other states of its batch (a few states are also evaluated alone), for a policy that isn't
     /// equivariant up to isomorphism, for a policy whose legal actions differ from the environment's, and for
-    /// an environment whose initial state differs from the graph's.
+    /// an environment whose initial state differs from that of the state graph.
     pub fn terminating_distribution(
         &self,
         env: &E,

@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn equals_what_is_computed_by_hand() {
         // The means of the two lists are 3 and 4. The products of the differences from the means sum to 6,
-        // and the squares of the differences sum to 10 in each list.
+        // and the squares of the differences sum to 10 in each list, so r = 6 / 10.
         let c = Correlation::between(&[1.0, 2.0, 3.0, 4.0, 5.0], &[3.0, 2.0, 5.0, 6.0, 4.0]).unwrap();
         let products = [-2.0 * -1.0, -1.0 * -2.0, 0.0, 2.0, 0.0].iter().sum::<f64>();
         assert!((c.pearson.unwrap() - products / (10f64 * 10.0).sqrt()).abs() < 1e-12);

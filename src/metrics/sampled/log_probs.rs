@@ -45,12 +45,12 @@ pub fn estimate_log_probs<E: Env>(
     Ok(log_ratios.iter().map(|ratios| mean(ratios)).collect())
 }
 
-/// Returns `log P_F - log P_B` of trajectories sampled backwards from each of these finished objects, minus
-/// the environment's correction for symmetry.
+/// Returns `log (P_F / P_B)` of trajectories sampled backwards from each of these finished objects, minus the
+/// corrections that training adds to log R (for symmetry, and for objects with several states).
 ///
-/// The mean of the exponentials of an object's ratios is an unbiased estimate of the probability that the
+/// The mean of the exponentials of an object's numbers is an unbiased estimate of the probability that the
 /// policy ends in the object; [`estimate_log_probs`] returns its log. The list of an object has `paths`
-/// ratios for each of the object's states.
+/// numbers for each of the object's states.
 ///
 /// # Errors
 /// [`Error::Config`] if there are no objects or `paths` is 0; the errors of
@@ -70,10 +70,11 @@ pub fn path_log_ratios<E: Env>(
         None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
     };
     let sampler = Sampler::new(env, policy);
-    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are isomorphism
-    // classes, minus log n for an object with n states. The returned ratio is minus this weight. The
-    // exponential of the ratio estimates n p(state), so its mean over the object's n states estimates the sum
-    // of their probabilities, p(x).
+    // `one` is the reward R = 1, with which the log importance weight of a trajectory is log P_B - log P_F,
+    // plus the log of |Aut(x)| if states are isomorphism classes, minus log n for an object with n states.
+    // The log-ratio of the trajectory is the negative of this weight. The exponential of a log-ratio
+    // estimates n p(state), so the mean of the exponentials over the object's n states estimates the sum of
+    // the states' probabilities, p(x).
     let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let mut values = in_batches(states.len() * paths, rng, |range, rng| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();

@@ -66,7 +66,7 @@ pub struct GraphNetConfig {
     pub global: bool,
     /// The kind of backward policy: uniform, or learned with a shared or a separate torso.
     pub backward: BackwardPolicy,
-    /// The setting that decides which numbers of automorphisms are an input of the network.
+    /// The setting for numbers of automorphisms as an input of the network: exact, estimated, or none.
     pub symmetry: SymmetryInput,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,

@@ -67,7 +67,8 @@ pub struct EdgeMlp {
     parameters: Parameters,
 }
 
-/// The range of columns of an output layer that forms one block of logits.
+/// The range of an output layer's columns that forms one block of logits, that is, the logits of one action
+/// type.
 #[derive(Debug)]
 struct Columns {
     anchor: Anchor,
@@ -123,9 +124,9 @@ impl EdgeMlp {
             .then(|| Mlp::new(&mut scope.sub("pb"), inputs, separate_outputs, &config.mlp));
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
-        // The number of labels isn't limited by a table here: a node's label determines the position of its
-        // features in the input vector. Graphs must therefore have exactly `max_nodes` nodes, which `inputs`
-        // checks.
+        // `n_labels` is `None`, because this network has no learned vectors of labels. Instead, a node's
+        // label determines the position of its features in the input vector. Graphs must therefore have
+        // exactly `max_nodes` nodes, which `inputs` checks.
         let expected_graphs = ExpectedGraphs { schema, n_labels: None, labels: Labels::default() };
         Ok(Self { config, expected_graphs, pf, pb, torso, backward, estimators, parameters })
     }
@@ -168,7 +169,7 @@ impl EdgeMlp {
         })
     }
 
-    /// Extracts the blocks of logits from the network's outputs, `[B, outputs]`.
+    /// Extracts the blocks of logits, one per action type, from the network's outputs, `[B, outputs]`.
     fn blocks(&self, batch: &GraphBatch<'_>, outputs: &Tensor, columns: &[Columns]) -> Vec<Tensor> {
         let block = |columns: &Columns| {
             let rows = outputs.narrow(1, columns.first, columns.n).reshape([-1, columns.width]);
@@ -181,8 +182,8 @@ impl EdgeMlp {
     }
 }
 
-/// Assigns columns of an output layer to the block of each action type. The first block begins at column
-/// `end`, which is advanced past all assigned columns.
+/// Assigns columns of an output layer to the block of logits of each action type. The first block begins at
+/// column `end`, which is advanced past all assigned columns.
 fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -> Vec<Columns> {
     let blocks = actions.heads(direction).map(|(_, _, head)| {
         let rows = match head.anchor {

@@ -10,16 +10,16 @@ use crate::graph::{GraphArrays, GraphBatch, GraphSchema, misfit};
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectedGraphs {
     pub(crate) schema: GraphSchema,
-    /// The number of labels for which the network has vectors; `None` if labels don't limit the number of
-    /// nodes.
+    /// The maximum number of nodes of a graph, if each node of a graph needs a different label that has a
+    /// learned vector; otherwise `None`.
     pub(crate) n_labels: Option<usize>,
     /// The class of each label. The network distinguishes two labels only if their classes differ.
     pub(crate) labels: Labels,
 }
 
 impl ExpectedGraphs {
-    /// Checks that the network was built for the graphs of an encoded batch. The graphs were already checked
-    /// against the schema with which they were encoded.
+    /// Checks that the network was built for the graphs of a batch of tensors. When the graphs were converted
+    /// to tensors, they were checked against the batch's schema.
     ///
     /// # Errors
     /// Returns the error of [`misfit`] if the network wasn't built for these graphs.
@@ -39,8 +39,8 @@ impl ExpectedGraphs {
         }
         let env_labels = Labels(classes.to_vec());
         let mut network_classes = HashMap::new();
-        // Labels beyond the end of a list have its last class, so one label beyond both lists is enough for
-        // the check.
+        // A label beyond the end of a list of classes has the last class of the list. All labels beyond both
+        // lists are therefore equivalent, and one of them is enough for the check.
         let n_labels = classes.len().max(self.labels.0.len()) + 1;
         for label in 0..n_labels.min(max_nodes) as u32 {
             let network_class = self.labels.class(label);
@@ -56,13 +56,14 @@ impl ExpectedGraphs {
         Ok(())
     }
 
-    /// Checks that the network was built for these graphs, which are on the host and haven't been encoded.
+    /// Checks that the network was built for these graphs, which are on the host and haven't been converted
+    /// to tensors.
     pub(crate) fn check_graphs(&self, arrays: &GraphArrays) -> Result<()> {
         self.schema.check_graphs(arrays)?;
         self.check_labels(arrays)
     }
 
-    /// Checks that the network has a vector for the label of each node.
+    /// Checks that the network has a learned vector for the label of each node, if it uses such vectors.
     fn check_labels(&self, arrays: &GraphArrays) -> Result<()> {
         let Some(n_labels) = self.n_labels else { return Ok(()) };
         match arrays.sizes().find(|&n| n > n_labels) {

@@ -35,7 +35,8 @@ use crate::{Error, Result, Rng};
 pub struct GraphNet {
     config: GraphNetConfig,
     pub(super) expected_graphs: ExpectedGraphs,
-    /// `true` if the torso is custom. A custom torso may use labels.
+    /// `true` if the torso is custom. The network then counts as using node labels, because a custom torso
+    /// may use them.
     has_custom_torso: bool,
     /// The torso of P_F and log F. This torso is also the torso of P_B unless `backward` is set.
     forward: Box<dyn ErasedTorso>,
@@ -203,8 +204,8 @@ impl GraphNet {
         }
     }
 
-    /// Computes the blocks of logits of all heads of one direction. `symmetries` must be of the same
-    /// direction.
+    /// Computes the logits of one direction by its heads: a matrix of logits (block) per action type.
+    /// `symmetries` must belong to the moves of the same direction.
     fn blocks<E: HeadEngine>(
         &self,
         heads: &Heads,
@@ -228,7 +229,8 @@ impl GraphNet {
         }
     }
 
-    /// Computes the blocks of logits of one direction on the host. `torso` is the torso of that direction.
+    /// Computes the blocks of logits of one direction, one per action type, on the host. `torso` is the torso
+    /// of that direction.
     pub(super) fn host_blocks(
         &self,
         torso: &dyn HostTorso,
@@ -266,8 +268,9 @@ impl GraphNetwork for GraphNet {
             let embeddings = torso.embed_tensors(&engine, conditions.as_ref())?;
             self.add_symmetry(&engine, embeddings, batch.symmetries(direction))
         };
-        // Symmetries were counted only in the directions whose policy was requested, so the shared torso
-        // takes them from one of these.
+        // Automorphisms were counted only for the requested policies (P_F, P_B or both). A torso that P_F and
+        // P_B share needs only the number |Aut| of each graph, which is the same for both, so the counts for
+        // either are used.
         let direction = if needs_forward { Direction::Forward } else { Direction::Backward };
         let needs_shared = needs_forward || needs_shared_pb;
         let shared = needs_shared.then(|| embed(self.forward.as_ref(), direction)).transpose()?;
@@ -298,8 +301,8 @@ impl GraphNetwork for GraphNet {
             separate.as_ref().or(shared.as_ref()),
             Direction::Backward,
         )?;
-        // The logits of P_F exist only if the conditions were checked above, so the factor is computed from
-        // checked conditions.
+        // The factor on the logits of P_F is computed only if these logits exist. In that case the
+        // conditions, on which the factor depends, were checked above.
         let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
         let values = log_flow.into_iter().collect();
         Ok(NetworkOutput { pf: scale_blocks(pf), pb: scale_blocks(pb), values, pf_scale })

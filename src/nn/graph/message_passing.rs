@@ -40,7 +40,8 @@ impl Jumping {
     fn new(scope: &mut Scope<'_>, kind: JumpingKnowledge, rounds: usize, width: i64) -> Self {
         let part = |k: usize| {
             let mut scope = scope.sub(&format!("round{k}"));
-            // Only the last layer has a bias, because the sum of all layers needs only one.
+            // Only the last layer has a bias, because the outputs of all layers are added, and one bias is
+            // enough for the sum.
             let build = if k == rounds { Linear::new } else { Linear::without_bias };
             let layer = build(&mut scope, width, width);
             layer.scale((rounds as f64 + 1.0).sqrt().recip());
@@ -53,8 +54,9 @@ impl Jumping {
         }
     }
 
-    /// Combines `rows`, the output of round `k`, with `before`, the result of the earlier rounds. `rows` and
-    /// `before` must have the same number of rows. Returns `None` if only the last round is used.
+    /// Combines `rows`, the output of round `k` (or the initial features for `k` 0), with `before`, the
+    /// combination of all earlier outputs. `rows` and `before` must have the same number of rows. Returns
+    /// `None` if only the last round is used.
     fn read<E: Engine>(
         &self,
         engine: &E,
@@ -137,8 +139,8 @@ pub(super) fn condition_layer(
 /// Builds the linear map from the embedding of a graph to a message that each of its nodes receives, as from
 /// a virtual node; `None` if nodes receive no such message.
 pub(super) fn global_layer(scope: &mut Scope<'_>, config: &GraphNetConfig) -> Option<Linear> {
-    // The message is also needed if there are conditions, because a condition reaches nodes only through the
-    // embedding of their graph.
+    // Nodes also need this message if there are conditions, because a condition reaches nodes only through
+    // the embedding of their graph.
     let is_global = config.global || config.estimators.n_conditions > 0;
     is_global.then(|| Linear::new(&mut scope.sub("global"), 2 * config.embedding, config.embedding))
 }

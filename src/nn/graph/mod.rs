@@ -1,5 +1,5 @@
 //! Networks that evaluate a [`GraphBatch`](crate::graph::GraphBatch). A torso of message passing or attention
-//! is followed by a head of logits per action type.
+//! computes embeddings, from which a head per action type computes logits.
 
 mod config;
 mod conv;

@@ -95,8 +95,9 @@ impl<N: GraphNetwork> GraphNetwork for &N {
     }
 }
 
-/// Returns the reduced graphs on which the network is evaluated instead of the states; `None` if the
-/// environment's rules don't reduce the states. `merges` is the argument of [`ReducedStates::from_states`].
+/// Returns the reduced graphs (the states without the nodes and edges that the network needn't see) on which
+/// the network is evaluated; `None` if the environment's rules don't reduce the states. `merges` is the
+/// argument of [`ReducedStates::from_states`].
 ///
 /// A network that uses numbers of automorphisms is always evaluated on whole graphs.
 pub(crate) fn reduced_states(
@@ -112,8 +113,8 @@ pub(crate) fn reduced_states(
     ReducedStates::from_states(env, states, network.sees_labels(), merges)
 }
 
-/// A [`GraphNet`] that is evaluated on the host in one direction during a roll-out. Parameters are packed
-/// when they are first used.
+/// A [`GraphNet`] that is evaluated on the host in one direction during a roll-out. Each parameter is copied
+/// when it is first used, in an order that makes products fast (packed).
 pub(super) struct HostGraphNet<'a> {
     net: &'a GraphNet,
     /// The torso for the heads of this direction.
@@ -123,13 +124,15 @@ pub(super) struct HostGraphNet<'a> {
 }
 
 impl<'a> HostGraphNet<'a> {
-    /// Creates the host network with an empty cache of packed parameters.
+    /// Creates the host network with an empty cache of packed parameters (copies in an order that makes
+    /// products fast).
     pub(super) fn new(net: &'a GraphNet, torso: &'a dyn HostTorso, direction: Direction) -> Self {
         Self { net, torso, direction, packed: Packed::default() }
     }
 
-    /// Computes the blocks of logits of some graphs, in the order of the action types. Each block is `[rows,
-    /// width]` row by row.
+    /// Computes the logits of some graphs: one block per action type, in the order of the action types. A
+    /// block is `[rows, width]`, row by row, with a row for each graph, node, edge or pair of nodes,
+    /// depending on the action type.
     fn blocks(&self, arrays: &GraphArrays, symmetries: Option<&MoveSymmetries>) -> Result<Vec<Vec<f32>>> {
         self.net.expected_graphs.check_graphs(arrays)?;
         if let Some(symmetries) = symmetries {
@@ -164,8 +167,9 @@ impl HostPolicy<GraphEnv> for HostGraphNet<'_> {
     }
 }
 
-/// Expands the network's output for reduced graphs to the rows of whole graphs: row `i` of the result is row
-/// `rows[i]` of `output`. If `output` is empty, the result is 0, because then no move at these rows is legal.
+/// Expands the logits for reduced graphs (graphs without the nodes and edges that the network needn't see) to
+/// the whole graphs. Row `i` of the result is row `rows[i]` of `output`. If `output` is empty, all logits are
+/// 0, because no move at a removed node or edge is legal.
 fn expand_rows(output: &[f32], rows: &[usize], width: usize) -> Vec<f32> {
     if output.is_empty() {
         return vec![0.0; rows.len() * width];

@@ -101,10 +101,12 @@ impl<T: TensorTorso + Send> ErasedTorso for InTensors<T> {
     }
 }
 
-/// Checks the embeddings that a torso with these widths of nodes and graphs computed, and returns them.
+/// Checks the embeddings that a torso computed, and returns them. `widths` holds the widths of the embeddings
+/// of nodes and of graphs.
 ///
 /// # Errors
-/// [`Error::Shape`] if the embeddings have other widths or other numbers of rows.
+/// [`Error::Shape`] if the embeddings have other widths, or other numbers of rows than there are nodes and
+/// graphs.
 fn check_shapes<E: HeadEngine>(
     engine: &E,
     embeddings: Embeddings<E::Rows>,
@@ -140,7 +142,7 @@ pub(in crate::nn) fn checked_conditions(
 ) -> Result<Option<Tensor>> {
     match (&batch.conditions, n_conditions) {
         (None, 0) => Ok(None),
-        // Conditions without columns are equivalent to no conditions.
+        // Condition vectors of width 0 are equivalent to no conditions.
         (Some(conditions), 0) if conditions.size() == [batch.len() as i64, 0] => Ok(None),
         (Some(conditions), n) if n > 0 => {
             let expected = vec![batch.len() as i64, n];

@@ -1,8 +1,8 @@
 //! Linear layers on the host, for the small batches of a roll-out.
 //!
 //! A step of a roll-out evaluates a few states. The overhead of a libtorch operation is some microseconds. In
-//! each call libtorch's matrix product packs the weights again, which costs more than the product itself for
-//! so few rows. The layers here pack their weights once per roll-out.
+//! each call libtorch's matrix product rearranges (packs) the weights again, which costs more than the
+//! product itself for so few rows. The layers here pack their weights once per roll-out.
 
 use tch::Tensor;
 
@@ -12,7 +12,7 @@ use crate::parallel;
 /// The number of outputs that are computed together. These outputs fill two vector registers of eight
 /// numbers.
 const LANES: usize = 16;
-/// The number of rows that a thread computes in one task.
+/// The number of input rows (states, for example) for which a thread computes the outputs in one task.
 pub(super) const ROWS_PER_TASK: usize = 128;
 
 /// A copy of a linear layer on the host in single precision. The weights are packed in an order that makes
@@ -32,7 +32,7 @@ pub struct HostLinear {
     /// The weights of every input for each group of [`LANES`] outputs, `[groups, inputs, LANES]`. The last
     /// group is padded with zeros.
     panels: Vec<f32>,
-    /// The bias of each output, padded with zeros, `[groups * LANES]`.
+    /// The bias of each output, padded with zeros to full groups of [`LANES`] outputs, `[groups * LANES]`.
     bias: Vec<f32>,
 }
 
@@ -109,8 +109,8 @@ impl HostLinear {
             }
             return out;
         }
-        // AArch64 always has fused multiplication. Other processors without AVX2 and FMA multiply and add
-        // separately.
+        // AArch64 always has an instruction that multiplies and adds in one step (fused). Other processors
+        // without AVX2 and FMA multiply and add separately.
         self.product::<{ cfg!(target_arch = "aarch64") }>(x, rows, &mut out);
         out
     }
@@ -145,8 +145,8 @@ impl HostLinear {
         }
     }
 
-    /// Computes one group of outputs for `ROWS` rows, beginning at row `first`. The sums stay in registers,
-    /// which makes the function fast.
+    /// Computes one group of up to [`LANES`] outputs for `ROWS` input rows, beginning at row `first`. `ROWS`
+    /// is a constant, so that the sums stay in registers, which makes the function fast.
     #[inline(always)]
     fn tile<const ROWS: usize, const FUSED: bool>(
         &self,
@@ -174,8 +174,8 @@ impl HostLinear {
         let start = group * LANES;
         let width = (self.outputs - start).min(LANES);
         for (r, sum) in sums.iter().enumerate() {
-            // The whole array is copied. If only a part were read, the sums wouldn't stay in registers, which
-            // is 15 times slower.
+            // The whole array `sum` is copied, even if only a part is needed. If only a part were read, the
+            // sums wouldn't stay in registers, and the function would be 15 times slower.
             let whole = *sum;
             out[(first + r) * self.outputs + start..][..width].copy_from_slice(&whole[..width]);
         }

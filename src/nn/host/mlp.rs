@@ -64,8 +64,8 @@ impl HostNorm {
 #[derive(Debug)]
 pub struct HostMlp {
     activation: Activation,
-    /// The optional norm and the activation that are applied to the input before the first layer; `None` if
-    /// neither is applied.
+    /// `Some` if the activation is applied to the input before the first layer. The inner `Option` is the
+    /// norm that is applied before this activation, if there is one.
     input_layer: Option<Option<HostNorm>>,
     hidden: Vec<(HostLinear, Option<HostNorm>)>,
     output: HostLinear,
@@ -79,8 +79,8 @@ impl HostMlp {
         is_on_host_in_f32(mlp).then(|| Self::from_mlp(mlp))
     }
 
-    /// Copies a perceptron with its current noise, with only the outputs `columns`, in this order. Returns
-    /// `None` as [`new`](Self::new) does.
+    /// Copies a perceptron with its current noise, but only the outputs with the indices `columns`, in this
+    /// order. Returns `None` as [`new`](Self::new) does.
     #[must_use]
     pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
         is_on_host_in_f32(mlp).then(|| {
@@ -91,7 +91,8 @@ impl HostMlp {
     }
 
     /// Copies a perceptron with only a range of its outputs. Before the first layer, the copy applies `norm`
-    /// and the activation of `mlp` to its input. Returns `None` as [`new`](Self::new) does.
+    /// (if it is given), and then the activation of `mlp`, to its input. Returns `None` as [`new`](Self::new)
+    /// does.
     pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let columns: Vec<i64> = outputs.collect();
         Some(Self { input_layer: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
@@ -122,7 +123,8 @@ impl HostMlp {
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
     pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
-        // Each thread computes all layers of a block of rows, so that the rows stay in its cache.
+        // Many rows are divided into parts of up to `ROWS_PER_TASK` rows. A thread computes all layers for
+        // one part, so that the part's rows stay in the cache of its core.
         let inputs = self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs();
         if rows <= ROWS_PER_TASK || inputs == 0 {
             return self.forward_block(x, rows);
@@ -131,7 +133,7 @@ impl HostMlp {
         parallel::map(&blocks, 1, |block| self.forward_block(block.to_vec(), block.len() / inputs)).concat()
     }
 
-    /// Computes the outputs of a block of rows on the calling thread.
+    /// Computes the outputs of the `rows` rows of `x` on the calling thread.
     fn forward_block(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
         if let Some(norm) = &self.input_layer {
             self.normalise_and_activate(&mut x, norm.as_ref());
@@ -213,7 +215,7 @@ mod tests {
         for threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             assert_eq!(pool.install(|| copy.forward(x.clone(), 1000)), one_by_one);
-            // Rows of the input beyond the requested number are ignored.
+            // If only 700 of the 1000 rows of `x` are requested, the other rows are ignored.
             assert_eq!(pool.install(|| copy.forward(x.clone(), 700)), one_by_one[..700 * 3]);
         }
     }

@@ -7,23 +7,23 @@ use std::rc::Rc;
 
 use tch::Tensor;
 
-/// A cache of packed copies of parameters for one roll-out, during which the parameters don't change. A copy
-/// is built when it is first requested. The key of an entry consists of the addresses, shapes and strides of
-/// the parameters and the type of the copy.
+/// A cache of copies of parameters, arranged for fast products (packed), for one roll-out, during which the
+/// parameters don't change. A copy is built when it is first requested. The key of an entry consists of the
+/// addresses, shapes and strides of the parameters and the type of the copy.
 #[derive(Debug, Default)]
 pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Entry>>);
 
 #[derive(Debug)]
 struct Entry {
     packed: Rc<dyn Any>,
-    /// The parameters that were packed. The entry holds them so that their addresses aren't reused for other
-    /// tensors.
+    /// The parameters from which the copy was made. The entry holds them so that their addresses, which are
+    /// part of its key, aren't reused for other tensors.
     _parameters: Vec<Tensor>,
 }
 
 impl Packed {
     /// Returns the copy of type `T` for these parameters. The function `pack` builds the copy on the first
-    /// call. A layer is identified by its weight.
+    /// call. For a layer, `parameters` needs to contain only its weight.
     pub(in crate::nn) fn get_or_pack<T: 'static>(
         &self,
         parameters: &[&Tensor],
@@ -63,7 +63,8 @@ mod tests {
             [numels(&[&table]), numels(&[&part]), numels(&[&table]), numels(&[&table, &part])],
             [6, 4, 6, 10]
         );
-        // The second request for the same copy must return the first copy, without packing again.
+        // The second request for a copy of `table` must return the copy of the first request, without calling
+        // `pack` again.
         assert!(Rc::ptr_eq(
             &packed.get_or_pack(&[&table], || 0_usize),
             &packed.get_or_pack(&[&table], || 1_usize)

@@ -14,7 +14,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// The number that is added to the variance before its root is taken, as in PyTorch.
+    /// The number that is added to the variance before its square root is taken, as in PyTorch.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
     /// Builds a layer norm with a learned `weight` (initially 1) and `bias` (initially 0), both `[width]`.

@@ -103,14 +103,14 @@ pub(crate) trait SequenceNet: Debug + Send {
     /// `reach(position)` preceding inputs, `[n, reach, row_width]`, with the most recent input last.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
-    /// Returns the number of preceding inputs whose stored rows a step at `position` uses.
+    /// Returns the number of preceding inputs whose results (rows of numbers) a step at `position` uses.
     fn reach(&self, position: usize) -> usize;
 
     /// The number of elements in the row of numbers that a step returns for each input.
     fn row_width(&self) -> i64;
 
-    /// Extracts the outputs from the rows that a step returned for `n` inputs: `[n, row_width]` to `[n,
-    /// width]`.
+    /// Extracts the outputs from the rows of numbers that a step returned for `n` inputs: `[n, row_width]` to
+    /// `[n, width]`.
     fn output(&self, rows: &Tensor) -> Tensor;
 }
 

@@ -1,4 +1,5 @@
-//! Generative augmented flow networks, which add intrinsic rewards to edges and terminal states.
+//! Generative augmented flow networks, which add intrinsic rewards to transitions (the edges of the state
+//! space) and to terminal states.
 
 use tch::Tensor;
 
@@ -42,9 +43,9 @@ impl<'a> AugmentedTerms<'a> {
 /// over s' of F(s') P_B(s | s') + r(s -> s')`. If all intrinsic rewards are 0, this objective equals
 /// [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
 ///
-/// Intrinsic rewards of edges and of terminal states have separate coefficients. torchgfn's example uses
-/// either rewards of terminal states alone, or rewards of edges that include a reward of the terminal state.
-/// Without exit action the flow after the last transition is known to be `R(x) + r(x)`.
+/// Intrinsic rewards of transitions and of terminal states have separate coefficients. torchgfn's example
+/// uses either rewards of terminal states alone, or rewards of transitions that include a reward of the
+/// terminal state. Without exit action the flow after the last transition is known to be `R(x) + r(x)`.
 ///
 /// This example computes the residual of one trajectory of one transition and an exit by hand:
 ///

@@ -7,8 +7,8 @@ use crate::error::check_positive;
 use crate::objective::{Objective, Residuals, Scores, as_json, mean_weights};
 use crate::quantity::{Quantities, Quantity};
 
-/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12), in which the logits
-/// of the policy are the log flows along edges.
+/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12), in which the logit of
+/// an action is the log flow along the edge from its state to the next state.
 ///
 /// Each visited state except the initial one has the residual `log (sum of edge flows in) - log (sum of edge
 /// flows out)`, and each trajectory has the residual `log F(x -> exit) - log R(x)`. The loss is the mean over

@@ -31,15 +31,15 @@ pub enum Weighting {
     /// sub-trajectories of this length in the batch share equally. Lengths range from 1 to the length of the
     /// longest trajectory.
     Geometric {
-        /// The factor of a sub-trajectory's weight per transition, in `(0, 1]`. A small value favours short
-        /// sub-trajectories.
+        /// The factor from the total weight of a length to the total weight of the next length, in `(0, 1]`.
+        /// A small value favours short sub-trajectories.
         lambda: f64,
     },
     /// All sub-trajectories. Within each trajectory the weight is proportional to `lambda^(l-1)`, and the
     /// weights of each trajectory have the same sum. This is the weighting of Madan et al. 2023.
     GeometricWithin {
-        /// The factor of a sub-trajectory's weight per transition, in `(0, 1]`. A small value favours short
-        /// sub-trajectories.
+        /// The factor by which the weight is multiplied for each further transition of a sub-trajectory, in
+        /// `(0, 1]`. A small value favours short sub-trajectories.
         lambda: f64,
     },
 }
@@ -105,7 +105,7 @@ impl SubTrajectoryBalance {
                 }
                 loss += weight * sum;
             }
-            // A trajectory of n transitions has n + 1 potentials.
+            // A trajectory of n transitions has n + 1 potentials, one for each of its states.
             first += n + 1;
         }
         (loss, slopes)
@@ -123,15 +123,16 @@ impl SubTrajectoryBalance {
         let transitions: usize = lengths.iter().sum();
         let pairs: usize = n_of_length.iter().sum();
         let power = |lambda: f64, l: usize| lambda.powi(l as i32 - 1);
-        // The divisor that makes the weights of `Geometric` sum to 1 depends only on the longest trajectory
-        // of the batch, so it is computed once.
+        // With `Geometric` the total weight of a length is lambda^(l-1), divided by the sum of lambda^(l-1)
+        // over all lengths `l` up to the longest trajectory of the batch. This sum is computed once.
         let total = match self.weighting {
             Weighting::Geometric { lambda } => (1..=longest).map(|l| power(lambda, l)).sum(),
             _ => 1.0,
         };
         let within: Vec<f64> = match self.weighting {
             Weighting::GeometricWithin { lambda } => {
-                // The divisor of a trajectory of n transitions is the sum over l of (n - l + 1) lambda^(l-1).
+                // The divisor that makes the weights of a trajectory of n transitions sum to 1 (before they
+                // are divided by the number of trajectories) is the sum over l of (n - l + 1) lambda^(l-1).
                 // It is computed as a sum over k from 1 to n, whose terms are the sums of lambda^(l-1) over l
                 // from 1 to k.
                 let mut sums = vec![0.0; longest + 1];

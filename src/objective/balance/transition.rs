@@ -132,8 +132,8 @@ mod tests {
     use super::*;
     use crate::tensor::to_host;
 
-    /// Checks, on a trajectory of two transitions and an exit, that the setting `next_exit` chooses the exit
-    /// probability in the residuals.
+    /// Checks, on a trajectory of two transitions and an exit, that the setting `next_exit` chooses the
+    /// network (trained policy or target network) whose P_F(exit | s') is used in the residuals.
     #[test]
     fn the_next_exit_comes_from_the_chosen_network() {
         let [log_pf, log_pb] =

@@ -52,8 +52,8 @@ impl Advantage {
         }
     }
 
-    /// Returns the smallest number of trajectories in a batch: 2 for [`Total`](Self::Total), otherwise 1.
-    /// With a single trajectory the batch mean equals its return, so every total advantage would be 0.
+    /// Returns the smallest number of trajectories in a batch: 2 for [`Total`](Self::Total), otherwise 1. The
+    /// batch mean of a single trajectory is that trajectory's return, so the advantage would be 0.
     fn smallest_batch(self) -> usize {
         if self == Self::Total { 2 } else { 1 }
     }

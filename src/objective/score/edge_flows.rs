@@ -17,8 +17,9 @@ pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
 
 /// Computes the quantities in [`EDGE_FLOWS`]. A balanced state is a state that a transition leads to and from
 /// which the trajectory continues. The results are the log inflow and the log outflow of each balanced state,
-/// the log outflow of each initial state, and the log flow of each terminal state. Parents among the visited
-/// states aren't evaluated again.
+/// the log outflow of each initial state, and the log flow of each terminal state. The inflow of a state is a
+/// sum over its parents. Without conditions, the policy evaluates only the parents that aren't visited states
+/// themselves.
 pub(in crate::objective) fn edge_flows<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -58,9 +59,9 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let starts = visited.group_of(&trajectories.offsets()[..trajectories.len()]);
     let log_initial = select_rows(&outflow, &starts);
 
-    // Two lists are concatenated: the flows along the exits of trajectories, and the flows into the states
-    // `children`. `sources` holds, for each terminal state, the index of its flow in the concatenated list. A
-    // terminal state without an exit action gets the flow into this state.
+    // The flow of a terminal state is the flow along its exit action, or, without an exit action, the flow
+    // into the state. The flows along exits (`out`) and the flows into the states `children` (`inflow`) are
+    // concatenated. `sources` holds, for each terminal state, the index of its flow in the concatenated list.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exits: Vec<usize> = last.iter().copied().filter(|&row| trajectories.is_exit()[row]).collect();
     let taken = visited.rename(Direction::Forward, &exits, trajectories.actions().select(&exits))?;

@@ -1,14 +1,15 @@
 //! Estimates of log Z and of the imbalance of each trajectory, on the host, in double precision. Reports,
-//! replay priorities and teachers use these estimates.
+//! replay priorities and the adaptive teacher of the package `gfn-extras` use these estimates.
 
 use super::Scores;
 use crate::quantity::Quantity;
 use crate::tensor::to_host;
 
 impl Scores {
-    /// Returns an estimate of log Z for each trajectory. The estimate is the policy's log Z if the scores
-    /// have it, else log F(s0), else the log flow out of s0, else the mean log importance weight of the
-    /// batch, with R to the power `beta` if the scores have a prior.
+    /// Returns an estimate of log Z for each trajectory. The estimate is the first of these that the scores
+    /// have: the policy's log Z, its log F(s0), the log of the edge flows out of s0. If the scores have none
+    /// of these, the estimate is the mean log importance weight of the batch, with R to the power `beta` if
+    /// the scores have a prior.
     pub(crate) fn log_z_estimates(&self, beta: f64) -> Vec<f64> {
         if let Some(log_z) = self.get(Quantity::LogZ) {
             return to_host(log_z);

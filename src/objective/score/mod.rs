@@ -24,7 +24,8 @@ pub(crate) const SCORING: &str = "scoring";
 
 /// Computes the scores of a batch of trajectories: log-probabilities, log-rewards and the quantities in
 /// `needs`, with gradients. The policy evaluates each distinct state once. Intrinsic rewards and the
-/// quantities of target networks ([`score_target`]) aren't computed here; a trainer's companions add them.
+/// quantities of target networks ([`score_target`]) aren't computed here. A trainer's companions (parts that
+/// it calls in each step, such as `Intrinsic` in the package `gfn-extras`) add them.
 ///
 /// Scores have the precision of the policy's log-probabilities. If a log-reward in the batch has an absolute
 /// value of 16,384 or more, the scores are in double precision, because the rounding of single precision
@@ -97,7 +98,8 @@ pub(crate) struct Scoring<'a> {
     /// The exponent of R, by which log R is multiplied
     /// ([`TrainerConfig::reward_exponent`](crate::train::TrainerConfig::reward_exponent)).
     pub(crate) exponent: f64,
-    /// The value of [`Scores::ahead`] in the scores; `None` if whole trajectories are scored.
+    /// The value for [`Scores::ahead`], which marks the transitions without weight in the loss; `None` if
+    /// whole trajectories are scored.
     pub(crate) ahead: Option<&'a [bool]>,
 }
 

@@ -257,7 +257,7 @@ pub(super) fn exits_of<E: Env>(
     visited.rename(Direction::Forward, &all, exits)
 }
 
-/// Returns the log-probability of the exit action of each of these rows of `pf`.
+/// Returns the log-probability of the exit action in each of the states that have the indices `rows` in `pf`.
 pub(super) fn log_exits<D: Distribution>(pf: &D, rows: &[usize], exits: &D::Actions) -> Result<Tensor> {
     let log_exit = pf.log_prob(rows, exits).map_err(|error| match error {
         Error::IllegalAction { .. } | Error::IllegalStep { .. } => Quantity::LogExit.missing(SCORING),

@@ -49,7 +49,8 @@ pub(in crate::objective) fn both_log_rewards<E: Env>(
     Ok((raw, corrected))
 }
 
-/// Returns log R of the state before each transition, with the same corrections as log R of terminal states.
+/// Returns log R of the state before each transition, corrected like log R of terminal states: for symmetry,
+/// and for objects of several states.
 pub(in crate::objective) fn partial_log_rewards<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -66,9 +67,10 @@ pub(in crate::objective) fn partial_log_rewards<E: Env>(
     training_log_rewards(env, states, partial)
 }
 
-/// Returns the change of log R in each transition, with the same corrections as log R, `[transitions]`; 0 for
-/// exits. `raw` and `corrected` are the log-rewards of the terminal states. Unless single transitions are
-/// scored, the function checks that the changes along each trajectory add up to log R.
+/// Returns the change of log R in each transition, `[transitions]`; 0 for exits. Log R is corrected for
+/// symmetry and for objects of several states. `raw` and `corrected` are the log-rewards of the terminal
+/// states. Unless single transitions are scored, the function checks that the changes along each trajectory
+/// add up to log R.
 pub(in crate::objective) fn log_reward_changes<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -123,9 +125,9 @@ fn changes_of_steps<E: Env>(
     Ok(distinct.group_of.into_iter().map(|group| change[group]).collect())
 }
 
-/// Checks that the changes along each trajectory add up to log R, for trajectories without conditions. Log R
-/// minus the sum of the changes is log R of the initial state, which all trajectories of an instance share.
-/// This difference must therefore be the same for all trajectories of the instance.
+/// Checks that the changes of log R along each trajectory add up to log R, for trajectories without
+/// conditions. Log R minus the sum of the changes is log R of the initial state, which all trajectories of an
+/// instance share. This difference must therefore be the same for all trajectories of the instance.
 fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards: &[f64]) -> Result<()> {
     let tolerance = tolerance(log_rewards.iter().chain(change));
     let mut starts = HashMap::new();
@@ -139,9 +141,9 @@ fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards:
     Ok(())
 }
 
-/// Checks the changes along trajectories with conditions. Log R of the initial state may depend on the
-/// condition, so trajectories can't be compared with each other. Instead, if the reward has partial rewards,
-/// the partial reward of each terminal state must be equal to its reward.
+/// Checks the changes of log R along trajectories with conditions. Log R of the initial state may depend on
+/// the condition, so trajectories can't be compared with each other. Instead, if the reward has partial
+/// rewards, the partial reward of each terminal state must be equal to the reward of the state.
 fn check_ends<S: Rows>(
     reward: &dyn Reward<S>,
     terminal: &S,
@@ -161,7 +163,8 @@ fn check_ends<S: Rows>(
     Ok(())
 }
 
-/// Returns the allowed difference between two sums of these values.
+/// Returns the allowed difference between log R and the sum of its changes. `values` are the log-rewards (and
+/// changes of log R) that are compared.
 fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     CHANGE_TOLERANCE + CHANGE_ROUNDING * values.fold(0.0, |largest: f64, value| largest.max(value.abs()))
 }

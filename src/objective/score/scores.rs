@@ -59,8 +59,8 @@ pub struct Scores {
     /// The number of distinct states, which the policy evaluated, and the number of visited states.
     pub distinct: (usize, usize),
     /// A flag per transition, `[transitions]`, for the scores of [single
-    /// transitions](crate::objective::score_transitions): `true` if the transition was added only to hold the
-    /// state after the transition before it. `None` for the scores of whole trajectories.
+    /// transitions](crate::objective::score_transitions): `true` for a transition that was added only because
+    /// objectives need the flow of the state in which it starts. `None` for the scores of whole trajectories.
     pub(crate) ahead: Option<Vec<bool>>,
     /// All quantities that aren't stored in a separate field.
     values: Values,
@@ -210,8 +210,8 @@ impl Scores {
     }
 
     /// Returns the weight of each transition's residual, `[transitions]`. The weights are equal and sum to 1.
-    /// For scores of [single transitions](crate::objective::score_transitions) the transitions that were
-    /// added only to hold the state after another transition have weight 0.
+    /// For scores of [single transitions](crate::objective::score_transitions) each transition that was added
+    /// only because it starts in the state to which a scored transition leads has weight 0.
     pub fn mean_weights(&self, of_transitions: &Tensor) -> Tensor {
         let Some(ahead) = &self.ahead else { return mean_weights(of_transitions) };
         let counted: Vec<f64> = ahead.iter().map(|&ahead| if ahead { 0.0 } else { 1.0 }).collect();
@@ -286,7 +286,7 @@ impl Scores {
         Self { log_pb: self.log_pb.detach(), ..self.shallow_clone() }
     }
 
-    /// Returns a copy with `f` applied to each tensor except the conditions.
+    /// Returns a copy of the scores, with `f` applied to each tensor except the conditions.
     fn map(&self, f: impl Fn(&Tensor) -> Tensor) -> Self {
         let each = |values: &Values| values.iter().map(|(quantity, tensor)| (quantity, f(tensor))).collect();
         Self {

@@ -16,7 +16,8 @@ pub(in crate::objective) struct VisitedStates<'a, E: Env> {
     /// The condition under which each state was visited, `[rows, C]`, with a row per visited state; `None`
     /// without conditions.
     pub(in crate::objective) conditions: Option<Tensor>,
-    /// The number of transitions, which is the number of states before the appended terminal states.
+    /// The number of transitions. The first `n_rows` visited states are the states before these transitions,
+    /// and the others are terminal states.
     pub(in crate::objective) n_rows: usize,
     /// The indices of the transitions that aren't exits, and the index of the visited state after each of
     /// them.
@@ -46,7 +47,7 @@ impl<'a, E: Env> VisitedStates<'a, E> {
         Self { env, states, groups, conditions, n_rows, inner: (inner, after), terminal }
     }
 
-    /// Returns the first state of each group. The policy evaluates these states.
+    /// Returns the first state of each group of equal states. The policy evaluates only these states.
     pub(in crate::objective) fn distinct(&self) -> &E::States {
         self.groups.distinct(&self.states)
     }
@@ -98,7 +99,7 @@ impl<'a, E: Env> VisitedStates<'a, E> {
 }
 
 /// Returns the condition of each visited state, which is the condition of its trajectory. `extra` holds the
-/// trajectories of the terminal states that are appended after the transitions' states.
+/// indices of the trajectories whose terminal states are appended after the states before the transitions.
 fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Option<Tensor> {
     let conditions = trajectories.conditions()?;
     let mut owner = Vec::with_capacity(trajectories.n_transitions() + extra.len());

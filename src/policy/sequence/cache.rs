@@ -1,4 +1,5 @@
-//! A cache of a sequence network's results (output and memory), with one row of numbers per prefix.
+//! A cache of a sequence network's results (output and memory), with one row of numbers per prefix (beginning
+//! of a sequence).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +12,7 @@ use crate::tensor::select_rows;
 /// The number that stands for "no parent". The prefix that contains only the start symbol has this number as
 /// its parent.
 const ROOT: u32 = u32::MAX;
-/// The minimum number of prefixes for which the cache allocates memory.
+/// The smallest number of prefixes for which the cache allocates memory, unless its limit is smaller.
 const MIN_CAPACITY: usize = 256;
 
 /// The results of a [`SequenceNet`] (a row of numbers each) for prefixes. Prefixes form a tree, in which a
@@ -22,11 +23,11 @@ const MIN_CAPACITY: usize = 256;
 /// used for one roll-out, during which the parameters don't change.
 #[derive(Debug)]
 pub(super) struct PrefixCache {
-    /// A map from the number of a prefix and a further input to the number of the child that this input leads
-    /// to.
+    /// A map from the number of a prefix and one more input to the number of the prefix with this input
+    /// appended.
     children: HashMap<(u32, u32), u32>,
-    /// The number of the parent and the last input of each prefix. The number of a parent is smaller than the
-    /// numbers of its children.
+    /// The parent of each prefix, as a number, and the last input of the prefix. A parent has a smaller
+    /// number than its children.
     prefixes: Vec<(u32, u32)>,
     /// The network's results for the prefixes, `[capacity, row_width]`, one row per prefix in the order of
     /// their numbers; `None` while the cache is empty.
@@ -67,8 +68,8 @@ impl PrefixCache {
     /// Returns the network's results for these prefixes, `[n, row_width]`. The network evaluates the prefixes
     /// that aren't in the cache.
     ///
-    /// Returns `None` if neither a prefix nor its parent is in the cache, or if `limit` is too small for the
-    /// prefixes and their ancestors. The caller should then evaluate whole sequences.
+    /// Returns `None` if the cache holds neither one of the prefixes nor that prefix's parent, or if `limit`
+    /// is too small for the prefixes and their ancestors. The caller should then evaluate whole sequences.
     pub(super) fn rows(&mut self, net: &dyn SequenceNet, prefixes: &Prefixes<'_>) -> Option<Tensor> {
         let mut plan = self.plan(prefixes)?;
         if self.prefixes.len() + plan.new.len() > self.limit {
@@ -91,8 +92,8 @@ impl PrefixCache {
         })
     }
 
-    /// Looks up prefixes in the cache. Returns `None` if for any of them neither the prefix nor its parent is
-    /// in the cache.
+    /// Looks up prefixes in the cache. Returns `None` if the cache holds neither one of the prefixes nor that
+    /// prefix's parent (the prefix without its last input).
     fn plan(&self, prefixes: &Prefixes<'_>) -> Option<Plan> {
         let mut plan = Plan { positions: Vec::with_capacity(prefixes.len()), new: Vec::new() };
         let mut new_indices: HashMap<(u32, u32), usize> = HashMap::new();
@@ -154,8 +155,9 @@ impl PrefixCache {
         numbers
     }
 
-    /// Returns the network's results for the prefixes with these `n * reach` numbers, as `[n, reach,
-    /// row_width]`.
+    /// Returns the stored results that the network needs to evaluate the last inputs of `n` prefixes: the
+    /// results for the `reach` ancestors before each prefix, `[n, reach, row_width]`. `numbers` holds the
+    /// numbers of these ancestors, prefix by prefix.
     fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], n: usize, reach: usize) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
@@ -187,7 +189,7 @@ impl PrefixCache {
         self.rows = Some(rows);
     }
 
-    /// Removes all prefixes from the cache except those of a plan and their ancestors.
+    /// Removes all prefixes from the cache except those that `plan` requests, and their ancestors.
     fn keep_only(&mut self, plan: &Plan) {
         let mut is_needed = vec![false; self.prefixes.len()];
         for position in &plan.positions {

@@ -66,9 +66,10 @@ pub struct SequenceWork {
 ///
 /// A state is a prefix, and the network's input is a start symbol followed by the prefix.
 /// [`Policy::evaluate`] runs the network once, over the sequences of the batch that aren't a prefix of
-/// another sequence (teacher forcing). In a roll-out ([`Policy::on_host`]) each step gives the network only
-/// the newest input of each prefix. Hidden states, or keys and values, of earlier inputs are cached until the
-/// roll-out ends. Both methods give the same results, for any states in any order.
+/// another one, and takes the outputs for all prefixes from this run (teacher forcing). In a roll-out
+/// ([`Policy::on_host`]) each step gives the network only the newest input of each prefix. Hidden states, or
+/// keys and values, of earlier inputs are cached until the roll-out ends. Both methods give the same results,
+/// for any states in any order.
 ///
 /// P_B is uniform over the legal backward actions. If only the last entry of a sequence can be removed, each
 /// state has a single backward action, so a learned P_B would be the same.

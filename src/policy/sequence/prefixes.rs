@@ -19,8 +19,7 @@ pub struct SequenceLayout {
     pub values: usize,
     /// The number of entries of a state, which is the length of the longest sequence.
     pub length: usize,
-    /// The entry that marks a position that isn't written yet. `unset` may be one of `0..values` or any other
-    /// number.
+    /// The value of an entry that isn't written yet: one of `0..values` or any other number.
     pub unset: u16,
 }
 
@@ -115,10 +114,10 @@ impl<'a> Prefixes<'a> {
         maximal
     }
 
-    /// Returns the network's inputs for the maximal prefixes, `[sequences, T]`, and, for each state, the
-    /// index of its last input in the flattened inputs, `[rows]`. Shorter sequences are padded with the start
-    /// symbol at the end. The padding doesn't affect the outputs that are used, because the network is
-    /// causal.
+    /// Returns the network's inputs for the maximal prefixes, `[sequences, T]`, where T is the number of
+    /// inputs for the longest prefix. Also returns, for each state, the index of its last input in the
+    /// flattened inputs, `[states]`. Shorter sequences are padded with the start symbol at the end. The
+    /// padding doesn't affect the outputs that are used, because the network is causal.
     pub(super) fn batch(&self, maximal: &Maximal, device: Device) -> (Tensor, Tensor) {
         let steps = 1 + maximal.rows.iter().map(|&row| self.lengths[row]).max().unwrap_or(0);
         let mut inputs = vec![i64::from(self.start); maximal.rows.len() * steps];

@@ -8,9 +8,9 @@ const MAX_STEPS: usize = 1000;
 const MAX_INSTANCES: u32 = 16;
 
 /// Returns a hash that identifies the meaning of an environment's actions. The function follows two paths in
-/// each of the first instances, and hashes the legal slots of every state on these paths, in both directions.
-/// The first path always takes the first legal action that isn't the exit; the second path always takes the
-/// last such action.
+/// each of the first instances (at most 16), and hashes the legal slots of every state on these paths, in
+/// both directions. The first path always takes the first legal action that isn't the exit; the second path
+/// always takes the last such action.
 ///
 /// Two environments whose actions have different meanings may still have the same hash. Therefore every
 /// action of a file is checked, too.

@@ -17,9 +17,10 @@ const ONE_OBJECT_STEPS: usize = 50;
 /// object. This limit holds if no other sampled object has a comparable reward. It is larger than
 /// `ONE_OBJECT_STEPS`, because the target itself may be concentrated on one object.
 const UNPROVEN_STEPS: usize = 200;
-/// The largest difference between the log R of the object in which nearly all trajectories end and a lower
-/// log R that counts as comparable. If an object has 95 % of the total reward, the log R of any other object
-/// is lower by at least 2.9, so no other object counts as comparable.
+/// A difference of log R. Another object's reward counts as comparable if its log R is lower than that of the
+/// object in which nearly all trajectories end by less than this difference, or if it is higher. If an object
+/// has 95 % of the total reward, the log R of any other object is lower by at least 2.9, so no other reward
+/// is comparable.
 const COMPARABLE: f64 = 2.0;
 /// The number of consecutive steps with a loss near 0 and constant log Z after which training counts as
 /// stalled.
@@ -39,7 +40,7 @@ const FAR_STEPS: usize = 200;
 /// The number of consecutive steps after which rewards count as sparse. In each of these steps nearly all
 /// rewards have the lowest value so far.
 const FLOOR_STEPS: usize = 200;
-/// The share of a step's rewards that counts as nearly all of them, for `FLOOR_STEPS`.
+/// A step counts towards `FLOOR_STEPS` if at least this share of its rewards has the lowest value so far.
 const AT_FLOOR: f64 = 0.99;
 
 impl<S: Rows> Warnings<S> {
@@ -149,8 +150,8 @@ impl<S: Rows> Warnings<S> {
         let share = step.rows_with(floor).len() as f64 / log_rewards.len() as f64;
         let before = if lower { 0 } else { self.floor_steps };
         self.floor_steps = if share >= AT_FLOOR && !self.has_explored { before + 1 } else { 0 };
-        // Without an object whose log-reward is above the lowest one, no warning is raised, because all
-        // objects may have the same reward.
+        // No warning is raised unless some object has a log-reward above the lowest one so far, because
+        // otherwise all objects may have the same reward.
         if self.floor_steps >= FLOOR_STEPS && self.best.as_ref().is_some_and(|best| best.log_reward > floor) {
             self.raise(Warning::NoExploration { step: step.step, share, floor });
         }
@@ -347,7 +348,8 @@ mod tests {
         };
         assert_eq!(run(false), [Warning::NoExploration { step: 201, share: 1.0, floor: -20.0 }]);
         assert_eq!(run(true), []);
-        // No warning is expected if two of twenty trajectories have a reward above the lowest one.
+        // No warning is expected if two of twenty trajectories have a reward above the lowest reward of the
+        // run.
         let mut found = Run::new();
         let batch = [floor[2..].to_vec(), vec![(40, 0.0); 2]].concat();
         assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.warnings, []);

@@ -74,7 +74,8 @@ impl<E: Env> StepDiagnostics<'_, E> {
 
     /// Returns `true` if Z is at least as large as each single reward. The result is `false` if no object
     /// occurs twice in the batch, because R may then be a density, which can exceed Z. The result is also
-    /// `false` if the environment doesn't correct for symmetry, because Z is then the sum of R / |Aut|.
+    /// `false` if the environment doesn't correct for symmetry, because Z is then the sum of R / |Aut|, which
+    /// may be less than a single R.
     pub(super) fn bounds_log_z(&self) -> bool {
         let symmetry = self.env.symmetry();
         self.objects.group().merges()

@@ -39,7 +39,7 @@ pub enum OnWarning {
 
 /// An observer that warns if training goes wrong without an error. [`Fit`](super::Fit) adds this observer by
 /// default. Pass your `Warnings` to [`Fit::warnings`](super::Fit::warnings) to access the warnings after the
-/// run, or to keep the observer's memory over several runs.
+/// run, or to use one observer, with all that it has recorded, for several runs.
 ///
 /// After step 10 and after every 100 steps the observer computes the rewards of at most 8 replayed objects
 /// again. [`Trainer::reward_calls`] doesn't count these objects. A checkpoint doesn't store warnings.

@@ -7,8 +7,8 @@ use crate::error::Warning;
 /// The value above which the greatest log-reward of a batch is suspicious. Log-rewards are rarely larger, but
 /// rewards whose logarithm was forgotten often are.
 const HUGE_LOG_REWARD: f64 = 100.0;
-/// The ratio of a batch's greatest log-reward to its median log-reward above which the greatest counts as an
-/// outlier.
+/// The limit on the ratio of a batch's greatest log-reward to its median log-reward. Above this limit the
+/// greatest log-reward counts as an outlier.
 const FAR_OUT: f64 = 10.0;
 /// The value above which a batch's greatest log-reward is implausible, whatever the other log-rewards are.
 const IMPOSSIBLE_LOG_REWARD: f64 = 10_000.0;
@@ -19,9 +19,9 @@ const WINDOW: usize = 1_000;
 /// the log-reward's absolute value if this value is above 1. Smaller differences may be rounding, for example
 /// in rewards computed by networks.
 const SAME_REWARD: f64 = 1e-5;
-/// The share of different log-rewards among the first (about 1,000) of a run from which collapse can be
-/// detected later. A smaller share means that equal log-rewards are common from the start, so they don't show
-/// that the policy collapsed.
+/// The smallest share of different log-rewards in a run's first window (about 1,000 log-rewards) with which a
+/// collapse can be detected later. A smaller share means that equal log-rewards are common from the start, so
+/// equal log-rewards in later windows don't show that the policy collapsed.
 const ALL_DIFFERENT: f64 = 0.9;
 /// The share of different log-rewards in a later window (about 1,000 consecutive log-rewards) below which the
 /// policy counts as concentrated on few objects.
@@ -30,11 +30,12 @@ const FEW_DIFFERENT: f64 = 0.5;
 const MAX_WEIGHTS: usize = 256;
 /// The smallest number of importance weights from which the effective sample size is computed.
 const MIN_WEIGHTS: usize = 64;
-/// The ratio of the effective sample size to the number of samples below which averages over samples are poor
-/// estimates of averages under the target.
+/// The limit on the effective sample size, divided by the number of samples. Below this limit averages over
+/// samples are poor estimates of averages under the target.
 const MIN_EFFECTIVE_SHARE: f64 = 0.1;
-/// The distance between the lower and the upper quartile of log-weights above which a low effective sample
-/// size raises a warning. Quartiles ignore the extreme weights that a few explored trajectories may have.
+/// The limit on the distance between the lower and the upper quartile of the log importance weights. A low
+/// effective sample size raises a warning only above this limit. Quartiles ignore the extreme weights that a
+/// few explored trajectories may have.
 const MIN_QUARTILE_SPREAD: f64 = 2.0;
 /// The number of steps before which no warning about effective samples is raised, because the policy has
 /// hardly learned yet.

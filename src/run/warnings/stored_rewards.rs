@@ -16,9 +16,10 @@ const MAX_OBJECTS: usize = 8;
 /// The largest difference of log-rewards, relative to 1 + |log R|, that counts as rounding. Other machines
 /// and other batch sizes may round differently.
 const TOLERANCE: f64 = 1e-4;
-/// The limit above which a reward counts as noisy: the difference between two consecutive calls, as a share
-/// of the difference between stored and new log-rewards. If fewer than `MAX_OBJECTS` objects are compared,
-/// any difference beyond rounding counts as noise, because the noise of few objects may be small by chance.
+/// The limit above which a reward counts as noisy. It applies to a ratio: the difference between two
+/// consecutive calls, divided by the difference between stored and new log-rewards. If fewer than
+/// `MAX_OBJECTS` objects are compared, any difference between the two calls beyond rounding counts as noise,
+/// because the noise of few objects may be small by chance.
 const NOISE_SHARE: f64 = 0.05;
 
 /// Computes the rewards of a few replayed objects again, after step 10 and after every 100 steps, and returns
@@ -50,7 +51,7 @@ pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<O
 
 /// Calls `ask` to compute the log-rewards of objects again, and compares them with the stored log-rewards
 /// `known`. Returns the index of the first object whose log-reward has changed, and its new log-reward.
-/// Returns `None` if no log-reward has changed, or if the reward is noisy, that is, if two consecutive calls
+/// Returns `None` if no log-reward has changed. Also returns `None` for a noisy reward: two consecutive calls
 /// of `ask` differ by more than [`NOISE_SHARE`] allows.
 ///
 /// # Errors

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-/// The number of differences that are listed; further differences are only counted.
+/// The largest number of differences that are listed; further differences are only counted.
 const SHOWN: usize = 5;
 
-/// The number of characters that are shown of a long value.
+/// The largest number of characters of a value that are shown.
 const LONGEST: usize = 80;
 
 /// Lists the keys whose values differ between a checkpoint (`there`) and this run (`here`), with both values:
-/// "`network.layers` is 2 there and 3 here". If `there` and `here` aren't JSON objects and therefore have no
-/// keys, the text calls them `whole`.
+/// "`network.layers` is 2 there and 3 here". If `there` and `here` aren't JSON objects, they have no keys,
+/// and the text begins with the name `whole` instead of a key.
 pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect(whole, "", there, here, &mut found);

@@ -321,7 +321,7 @@ impl Checkpoint {
     }
 }
 
-/// Returns the model's parameters as the manifest lists them: name, shape and dtype.
+/// Returns the name, the shape and the dtype of each of the model's parameters, as the manifest lists them.
 fn describe_model(parameters: &Parameters) -> Result<Vec<TensorSpec>> {
     parameters.check()?;
     let mut specs = Vec::new();

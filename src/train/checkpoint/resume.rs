@@ -26,7 +26,8 @@ struct State {
     rng: Rng,
     /// The id of the run, which a resumed run keeps.
     run_id: u64,
-    /// The descriptions of all parts that have a state, for messages, by the names of their sections.
+    /// The descriptions of all parts of the trainer that have a state, for error messages. Each key is the
+    /// name of the part's section in the checkpoint.
     parts: BTreeMap<String, String>,
     objective: String,
     objective_settings: Value,
@@ -42,12 +43,12 @@ struct State {
     replicas: usize,
 }
 
-/// The states of parts, by the names of their sections. A state consists of the part's description and of its
-/// named tensors.
+/// The states of a trainer's parts, by the names of their sections in the checkpoint. Each entry holds the
+/// description of the part and its named tensors.
 type PartStates = BTreeMap<String, (String, Vec<(String, Tensor)>)>;
 
-/// Returns all parts of a trainer that may have a section in a checkpoint. Sources come last, because a
-/// replay buffer takes longest to restore.
+/// Returns all parts of a trainer that may have a section in a checkpoint. Sources come last, so that errors
+/// of other parts are found before a replay buffer is restored, which takes longest.
 pub(in crate::train) fn parts<E: TrainEnv>(trainer: &Trainer<E>) -> Vec<&dyn Persist<E>> {
     let mut parts: Vec<&dyn Persist<E>> = Vec::new();
     parts.extend(trainer.optimizer.iter().map(|part| part as &dyn Persist<E>));
@@ -163,7 +164,8 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
 struct Saved {
     checkpoint: Checkpoint,
     state: State,
-    /// The folder of the published checkpoint, also if the checkpoint was read from a staged folder.
+    /// The folder to which this replica saves its checkpoints. This checkpoint may have been read from a
+    /// hidden folder beside it instead, in which an interrupted save left the checkpoint.
     path: PathBuf,
 }
 

@@ -62,7 +62,7 @@ impl<E: TrainEnv> Sources<E> {
         self.list.insert(at, (share, source));
     }
 
-    /// Returns the index in the list of the source with this share.
+    /// Returns the index of the source with this share in the list of sources; `None` if no source has it.
     fn place(&self, share: Share) -> Option<usize> {
         self.list.iter().position(|(other, _)| *other == share)
     }
@@ -140,8 +140,8 @@ impl<E: TrainEnv> Sources<E> {
         Ok(Batch { fresh, on_policy, replayed, rows, draw: self.last_draw, ..Batch::from(trajectories) })
     }
 
-    /// Draws the trajectories of source `k` of the list, with their log-rewards. `counts` holds the number
-    /// that each source is to supply.
+    /// Draws the trajectories of source `k` of the list, with their log-rewards. `counts` holds the number of
+    /// trajectories that each source is to supply.
     fn draw_part(
         &mut self,
         k: usize,
@@ -151,15 +151,15 @@ impl<E: TrainEnv> Sources<E> {
     ) -> Result<Option<Trajectories<E>>> {
         let replaces_policy = k == 0 && self.has_replacement();
         let max = counts[k];
-        // A source that replaces the policy is called even if 0 trajectories are requested, so that it can
-        // send parameters to its samplers and exchange tensors with the sources of other replicas.
+        // A source that replaces the policy is called even for 0 trajectories: it may have to send parameters
+        // to its samplers, or to exchange tensors with the sources of other replicas.
         if max == 0 && !replaces_policy {
             return Ok(None);
         }
         let mut request = BatchRequest::exactly(max);
         // With a replay buffer a source that replaces the policy may supply more trajectories than requested,
-        // because the buffer stores them. The source may also supply fewer trajectories, because replayed
-        // trajectories fill the batch.
+        // because the buffer stores them. The source may also supply fewer trajectories if this batch has a
+        // replayed share, because replayed trajectories then fill the batch.
         let replay = self.place(Share::Replay).filter(|_| replaces_policy);
         if let Some(replay) = replay {
             request.allow_more = true;
@@ -208,8 +208,8 @@ impl<E: TrainEnv> Sources<E> {
         scores: &Scores,
         context: &Context<E>,
     ) -> Result<()> {
-        // Sources learn only from the last drawn batch, and only once, because a replay buffer knows only the
-        // entries of its last draw.
+        // A replay buffer knows only the entries of its last draw, so sources learn only from the last drawn
+        // batch. They learn from it only once.
         if batch.draw.is_none() || self.last_draw != batch.draw {
             return Ok(());
         }
@@ -250,7 +250,7 @@ impl<E: TrainEnv> Sources<E> {
             }
             (None, true) => {
                 let remedy = "give the trainer a data set (`with_data`), or set an offline share of 0";
-                return Err(Error::missing("the offline share of a batch", "given trajectories", remedy));
+                return Err(Error::missing("the offline share of a batch", "a data set", remedy));
             }
             _ => {}
         }

@@ -144,8 +144,8 @@ pub struct SourceTraits {
 }
 
 impl Default for SourceTraits {
-    /// Returns the properties of a source whose trajectories another policy samples, and which doesn't learn
-    /// from losses.
+    /// Returns the properties of an external source whose trajectories are sampled by another forward policy.
+    /// The source doesn't learn from losses.
     fn default() -> Self {
         Self {
             on_policy: false,
@@ -161,8 +161,8 @@ impl Default for SourceTraits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BatchRequest {
-    /// The smallest number of trajectories that the trainer accepts. `min` equals `max`, except that `min` is
-    /// 0 for a source that replaces the policy while a replay buffer can fill the batch.
+    /// The smallest number of trajectories that the trainer accepts. `min` equals `max`, with one exception:
+    /// as long as a replay buffer can fill the batch, `min` is 0 for a source that replaces the policy.
     pub min: usize,
     /// The largest number of trajectories that enter the batch.
     pub max: usize,
@@ -202,12 +202,12 @@ pub struct Batch<E: Env> {
     pub fresh: usize,
     /// `true` if the current policy sampled all trajectories of the batch.
     pub on_policy: bool,
-    /// The range of the trajectories that the replay buffer supplied.
+    /// The indices, within the batch, of the trajectories that the replay buffer supplied.
     pub replayed: Range<usize>,
     /// The log importance weight of each trajectory. The list is empty before the end of the step, and if the
     /// trajectories weren't scored together.
     pub log_weights: Vec<f64>,
-    /// The range of each source's trajectories; empty for a batch that no trainer drew.
+    /// The indices, within the batch, of each source's trajectories; empty for a batch that no trainer drew.
     rows: Vec<Range<usize>>,
     /// The scores of the first update on this batch, for objectives that compare later updates with the first
     /// update; otherwise `None`.

@@ -40,9 +40,9 @@ pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) hindsight: Option<Relabelling<E::States>>,
     pub(in crate::train) refill: Option<Box<dyn Refill<E>>>,
     /// `true` for given data, to which training adds no trajectories. A checkpoint copies given data only if
-    /// they are drawn by loss.
+    /// they are drawn with probabilities that depend on their losses.
     is_data: bool,
-    /// The ids of the buffer's entries in the last draw, in the order of the draw.
+    /// The serial numbers of the entries in the buffer's last draw, in the order of the draw.
     last_entries: Vec<u64>,
 }
 
@@ -110,7 +110,8 @@ impl<E: TrainEnv> Persist<E> for Replay<E> {
         if self.is_data { "data" } else { "replay" }
     }
     fn describe(&self) -> String {
-        if self.is_data { "given trajectories that are drawn by loss" } else { "a replay buffer" }.into()
+        if self.is_data { "a data set whose trajectories are drawn by loss" } else { "a replay buffer" }
+            .into()
     }
     fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         if self.is_data && !self.draws_by_loss() { Ok(Vec::new()) } else { self.buffer.state(env) }

@@ -1,4 +1,7 @@
 //! expected: is not a policy of `VectorEnv`
+//!
+//! The text after `expected:` is a part of the compiler's error message. This program must not compile,
+//! because it trains the policy of a graph environment on a grid.
 use gfn::env::{Rows, VectorStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;

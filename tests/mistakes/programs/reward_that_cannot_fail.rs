@@ -1,4 +1,7 @@
 //! expected: expected `Result<Vec<f64>, Error>`, found `Vec<{float}>`
+//!
+//! The text after `expected:` is a part of the compiler's error message. This program must not compile,
+//! because its reward returns a plain list instead of a `Result`.
 use gfn::env::{Rows, VectorStates};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;

@@ -1,5 +1,8 @@
 //! expected: closure is expected to take 2 arguments, but it takes 1 argument
 //! expected: to implement `gfn::env::Reward<Vectors<u16>>`
+//!
+//! The texts after `expected:` are parts of the compiler's error message. This program must not compile,
+//! because its reward takes no conditions.
 use gfn::env::VectorStates;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;

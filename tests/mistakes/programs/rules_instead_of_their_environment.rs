@@ -1,5 +1,8 @@
 //! expected: `HyperGrid` is not an environment
 //! expected: `.env()`
+//!
+//! The texts after `expected:` are parts of the compiler's error message. This program must not compile,
+//! because it gives the trainer the rules of a grid instead of the environment of these rules.
 use gfn::env::{Rows, VectorStates};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;

@@ -1,4 +1,7 @@
 //! expected: missing: `n_moves`, `apply`
+//!
+//! The text after `expected:` is a part of the compiler's error message. This program must not compile,
+//! because its rules lack two functions that the trait requires.
 use gfn::env::{VectorEnv, VectorRules};
 
 struct Steps;

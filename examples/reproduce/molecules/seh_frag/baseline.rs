@@ -10,11 +10,12 @@ use crate::prelude::*;
 /// A search that ends after it has scored a given number of molecules.
 pub(super) type Search = fn(&Fragments, &RecordedProxy, usize, &mut Rng) -> Result<()>;
 
-/// The number of best trees that the genetic algorithm keeps. Parents are drawn from these trees.
+/// The number of best trees of fragments that the genetic algorithm keeps. Parents are drawn from these
+/// trees.
 const PARENTS: usize = 100;
-/// The number of trees in each generation.
+/// The number of new trees of fragments in each generation of the genetic algorithm.
 const CHILDREN: usize = 64;
-/// The probability that a child of two parents is mutated, too.
+/// The probability that a new tree, which is joined from parts of two parents, is mutated, too.
 const MUTATED: f64 = 0.5;
 /// The largest number of fragments that a mutation removes, and the largest number that it then adds.
 const CHANGED: usize = 3;
@@ -29,7 +30,7 @@ fn score(env: &Fragments, proxy: &RecordedProxy, trees: &[Tree]) -> Result<Vec<f
     Ok(scores)
 }
 
-/// Scores `calls` trees, which are built by uniform random actions.
+/// Scores `calls` trees of fragments, which are built by uniform random actions.
 pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut left = calls;
     while left > 0 {
@@ -61,8 +62,8 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
         }
         ranked.truncate(PARENTS);
         let parent = |rng: &mut Rng| {
-            // The smaller of two uniform random ranks is used, which makes better trees more likely as
-            // parents.
+            // The best tree has rank 0. The smaller of two uniform random ranks is used, which makes better
+            // trees more likely as parents.
             let rank = rng.below(ranked.len()).min(rng.below(ranked.len()));
             &best[&ranked[rank].1].1
         };
@@ -110,7 +111,8 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     env.state(&child).map(Some)
 }
 
-/// Returns the nodes of the part that contains `from` after the bond between `from` and `without` is cut.
+/// Returns the nodes (fragments) of the part of the tree that contains `from` after its bond to `without` is
+/// cut.
 fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     let mut part = vec![from];
     let mut next = 0;

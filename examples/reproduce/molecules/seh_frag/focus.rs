@@ -1,4 +1,4 @@
-//! Directions of focus that objects can reach, and the cone around a direction in which objects are rewarded.
+//! The goal directions of `--focus`, and the cone around a goal direction, in which molecules are rewarded.
 //! Training uses a wider cone than the cone in which samples are counted for the report. The wider cone
 //! guides molecules into the narrow one.
 
@@ -15,10 +15,10 @@ const WIDTH: i32 = 20;
 /// Returns the cone of goals for training. It is wider than the narrow cone that `cosine` defines, in which
 /// samples are counted for the report: `cosine` and `SURFACE` are both raised to the power `WIDTH`.
 ///
-/// The narrow cone can't be used for training. With a cosine of 0.98, it contains less than 3 % of the
-/// directions of four objectives. Most batches would have hardly any object inside, and all objects outside
-/// of a cone have the same log-reward. If every objective is between `least` and 1, no object outside of the
-/// wider cone has a larger reward than an object inside.
+/// The narrow cone can't be used for training. With a cosine of 0.98, it contains less than 3 % of all
+/// directions in the space of four objectives. Most batches would have hardly any object inside. All objects
+/// outside of a cone have the same log-reward, so the policy would learn hardly anything. If every objective
+/// is between `least` and 1, no object outside of the wider cone has a larger reward than an object inside.
 pub(crate) fn focus(cosine: f64, beta: f64, least: f64, directions: Directions) -> Focus {
     let limit = SURFACE.powi(WIDTH);
     Focus { cosine: cosine.powi(WIDTH), limit, outside: beta * (least * limit).ln(), directions }
@@ -26,7 +26,8 @@ pub(crate) fn focus(cosine: f64, beta: f64, least: f64, directions: Directions) 
 
 /// Returns at most `n` of the objective vectors, which are the rows of `objectives`, with directions that are
 /// far apart. The selection begins with the first vector, and repeatedly adds the vector whose direction is
-/// farthest from the directions of all chosen vectors. Takes O(n^2 rows) time.
+/// farthest from the directions of all chosen vectors. The time is proportional to the number of rows times
+/// n^2.
 pub(crate) fn spread(objectives: &Reals, n: usize) -> Vec<Vec<f64>> {
     let mut chosen: Vec<Vec<f64>> = Vec::new();
     for _ in 0..n.min(objectives.len()) {

@@ -66,7 +66,7 @@ const BETA: f64 = 32.0;
 /// The exponent of the reward in the first step, for a policy that doesn't take the exponent as input. A
 /// policy that begins with 32 collapses onto the first good molecule.
 const FIRST_BETA: f64 = 4.0;
-/// The default lower end of the range of exponents that `--any-beta` trains one policy for: the published
+/// The default lower end of the range of exponents on which `--any-beta` trains a policy: the published
 /// value.
 const LEAST_BETA: f64 = 0.5;
 /// The number of points of the curves that show the best scores and the number of modes as functions of the
@@ -138,7 +138,7 @@ impl Seh {
         };
         run.finish(trainer, unmeasured, vec![&mut write_scored], |trainer, report| {
             // If no training step was made, the molecules that filled the replay buffer before training are
-            // written here.
+            // only now written to the table.
             proxy.finish_step(Some(trainer.steps_done() + 1))?;
 
             let encode = |conditioning: &Conditioning| {
@@ -261,7 +261,8 @@ impl SearchRecord {
         }
         let key = molecule.key();
         if self.keys.insert(key.clone()) {
-            // The bit pattern of a positive number increases with the number, so a map can be sorted by it.
+            // Keys sort the best score first. f64 has no total order, but the bit patterns of positive
+            // numbers, read as integers, have the same order as the numbers.
             self.best.insert((u64::MAX - score.to_bits(), key), score);
             if self.best.len() > BEST {
                 self.best.pop_last();
@@ -298,14 +299,14 @@ struct RecordedProxy {
 }
 
 impl RecordedProxy {
-    /// Builds the proxy with an empty record. A point is added to the curves each time another `every`
-    /// molecules are scored, and a row is added to `table` for each molecule.
+    /// Builds the proxy with an empty record. The curves get a new point after every `every` scored
+    /// molecules. If there is a `table`, it gets a row for each scored molecule.
     fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
         Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
     }
 
-    /// Writes the molecules scored since the last call to the table, as rows of this step. For `None` the
-    /// step follows the last written step.
+    /// Writes rows to the table for the molecules that were scored since the last call, with this step
+    /// number. For `None`, the rows get the number of the step that follows the last written step.
     fn finish_step(&self, step: Option<usize>) -> Result<()> {
         self.record().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
     }

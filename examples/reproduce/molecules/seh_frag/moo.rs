@@ -52,7 +52,8 @@ const REPLAYED: usize = 2_000;
 /// The number of random molecules (trees of fragments) whose best objectives define the goal directions of
 /// `--focus`.
 const RANDOM: usize = 1_000;
-/// The reference point of the hypervolume: no objective is below 0.
+/// The reference point of the hypervolume, a measure of a Pareto front: the front's volume is measured from
+/// this point. No objective is below 0.
 const REFERENCE: [f64; 4] = [0.0; 4];
 
 type ObjectiveReward = Arc<dyn Reward<GraphStates> + Send + Sync>;
@@ -64,9 +65,9 @@ fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'stat
         .clamped(LEAST, 1.0)
 }
 
-/// Returns the objectives on the Pareto front of random molecules, which are trees of fragments built by
-/// uniform random actions. Their directions are used as goal directions of `--focus`, because objects can
-/// reach them. The molecules are the same for every seed of the run.
+/// Returns the objective vectors on the Pareto front of random molecules, which are trees of fragments built
+/// by uniform random actions. Their directions are the goal directions of `--focus`, because some molecules
+/// have objectives in these directions. The molecules are the same for every seed of the run.
 fn random_front(env: &GraphEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
     let objectives = plain.objectives(&sample(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;

@@ -28,8 +28,8 @@ impl ScoredTable {
         self.pending.push((smiles, reward));
     }
 
-    /// Writes the pending rows with the step number `step`. For `None`, the step number is 1 + that of the
-    /// last written rows.
+    /// Writes the pending rows with the step number `step`. For `None`, the rows get the number of the step
+    /// that follows the last written step.
     ///
     /// # Errors
     /// [`Error::Io`] if the file can't be written.

@@ -96,8 +96,8 @@ impl<'a> BifReader<'a> {
         words.iter().map(number).collect()
     }
 
-    /// Skips a statement that the reader doesn't use. The statement ends at its semicolon, or at the end of
-    /// its block.
+    /// Skips a statement that the reader doesn't use. The statement ends at a semicolon or, if it has a block
+    /// in braces, at the end of the block.
     fn skip(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {

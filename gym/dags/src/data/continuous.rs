@@ -92,8 +92,8 @@ impl ContinuousData {
     /// Scores of discrete data can then be used. Equal values get the same level.
     ///
     /// A variable with at most `levels` distinct values, such as a class code, keeps its values: each value
-    /// becomes a level with the value as its label. For other variables, empty levels are dropped. Empty
-    /// levels occur if many equal values would fill several levels.
+    /// becomes a level with the value as its label. For other variables, empty levels are dropped. A level is
+    /// empty if so many values are equal that they would fill several levels.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two levels, for more levels than observations, and for a variable
@@ -113,7 +113,8 @@ impl ContinuousData {
             sorted.sort_by(f64::total_cmp);
             let mut distinct = sorted.clone();
             distinct.dedup();
-            // Computes the level of a value from its first position among the sorted values.
+            // The level of a value follows from its first position among the sorted values, so equal values
+            // get the same level.
             let level = |x: &f64| sorted.partition_point(|other| other < x) * levels / rows;
             let coded = distinct.len() <= levels;
             if !coded {
@@ -144,8 +145,8 @@ impl ContinuousData {
     }
 }
 
-/// Returns the largest power of two that is at most `most`. Values up to `most` are below 2 after division
-/// by it, so sums of their squares don't overflow. The division is exact.
+/// Returns the largest power of two that is at most `most`. Values up to `most` are below 2 after they are
+/// divided by this power, so sums of their squares don't overflow. The division is exact.
 fn power_of_two(most: f64) -> f64 {
     f64::from_bits(most.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE)
 }

@@ -11,7 +11,7 @@ use super::{ContinuousData, DiscreteData, NodeSet, Observations, check_size, con
 /// The words that mark a missing number, in lower case.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
 /// The words that mark a missing label, in lower case. The list is shorter than [`MISSING_NUMBER`], because
-/// its other words may be labels.
+/// the other words of that list may be labels.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str = "a header with a name for each variable, then lines with one value for each of them, \
@@ -152,8 +152,8 @@ impl TextTable {
     }
 }
 
-/// Returns the line on which a record begins. The position given by the `csv` crate is that of the blank
-/// lines before the record, if there are any.
+/// Returns the line on which a record begins. If blank lines precede the record, the position given by the
+/// `csv` crate is that of the first blank line.
 fn line_of(text: &[u8], position: &csv::Position) -> usize {
     let before = text.iter().skip(position.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
     position.line() as usize + before.filter(|byte| **byte == b'\n').count()

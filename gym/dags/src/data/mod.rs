@@ -71,9 +71,9 @@ fn ancestral_rows<T: Copy + Default>(
     let mut cells = vec![T::default(); rows * n];
     for row in cells.chunks_exact_mut(n) {
         for &node in &order {
-            // Nodes in `set` are sampled as well, so that they consume the same random numbers. The values
-            // of other nodes therefore don't depend on which nodes are in `set`, except through their
-            // parents.
+            // A value is also sampled for a node in `set`, and then replaced, so that a row consumes the same
+            // random numbers for every `set`. The values of other nodes therefore depend on `set` only
+            // through their parents.
             let value = draw(node, row);
             row[node] = set.iter().find(|(target, _)| *target == node).map_or(value, |(_, value)| *value);
         }

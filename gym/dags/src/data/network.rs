@@ -28,7 +28,7 @@ pub struct DiscreteNetwork {
     tables: Vec<Vec<f64>>,
 }
 
-/// The largest number of entries of all tables of a network together. This many entries take 128 MB.
+/// The largest number of probabilities in all tables of a network together. This many numbers take 128 MB.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
 impl DiscreteNetwork {
@@ -92,7 +92,8 @@ impl DiscreteNetwork {
         for n_rows in n_configurations(&Ancestry::from_graph(&dag)?, &labels)? {
             let mut table = Vec::new();
             for _ in 0..n_rows {
-                // Exponential random numbers divided by their sum follow the flat Dirichlet distribution.
+                // Exponential random numbers divided by their sum are uniform over all distributions (a flat
+                // Dirichlet distribution).
                 let draws: Vec<f64> = (0..values).map(|_| -(1.0 - rng.uniform()).ln()).collect();
                 let sum: f64 = draws.iter().sum();
                 table.extend(draws.iter().map(|x| x / sum));

@@ -90,6 +90,7 @@ pub(super) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
         }
         rest -= weight;
     }
-    // Rounding may leave `rest` above 0 after the last weight was subtracted.
+    // Rounding may leave `rest` above 0 after the last weight was subtracted. The last index with a positive
+    // weight is returned then.
     last
 }

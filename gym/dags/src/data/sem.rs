@@ -41,7 +41,8 @@ impl Mechanism {
     fn n_parents(&self) -> Option<usize> {
         match self {
             Self::Linear { weights } => Some(weights.len()),
-            // Without parents, the rows of W are empty, and `first` is 0.
+            // Each row of W has a weight for each parent, so the number of parents is the length `first` of
+            // the first row.
             Self::Mlp { hidden, biases, out }
                 if hidden.len() == biases.len() && biases.len() == out.len() =>
             {

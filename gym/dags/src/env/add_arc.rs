@@ -57,8 +57,8 @@ impl GraphActionType for AddArc {
             match graph.as_directed().filter(|_| nodes) {
                 None => return Err(Error::contract("an arc joins two nodes of a directed graph", names())),
                 Some(joined) => {
-                    // A search for a path from the target back to the source is only needed if the target has
-                    // children, which most targets don't have.
+                    // The edge closes a cycle if a path leads from its target to its source. The search for a
+                    // path is skipped if the target has no children, which is the most frequent case.
                     let goes_on = from == to || graph.adjacency().count(from.index()) > 0;
                     if goes_on && has_path_connecting(joined, from, to, None) {
                         return Err(Error::contract("an arc must not close a directed cycle", names()));
@@ -81,8 +81,8 @@ fn mark_open(graph: &GraphState, mask: &mut [bool]) {
     let adjacency = graph.adjacency();
     let stride = n.div_ceil(64);
     // Each node has a row of bits for the node itself and its descendants. A row starts with the node and its
-    // children, and Warshall's algorithm adds the other descendants. Rows of up to 64 words in all are on the
-    // stack. A larger array there would slow down every call.
+    // children, and Warshall's algorithm adds the other descendants. The rows are stored on the stack if they
+    // have at most 64 words in total. A larger array on the stack would slow down every call.
     let mut below: SmallVec<[u64; 64]> = SmallVec::from_elem(0, n * stride);
     for (a, row) in below.chunks_exact_mut(stride.max(1)).enumerate() {
         match adjacency.bits(a) {

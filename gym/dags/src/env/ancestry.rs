@@ -77,7 +77,8 @@ impl Ancestry {
     }
 
     /// Computes the ancestors of a node by recursion, those of its parents first. Returns `false` if it finds
-    /// a cycle. `below` holds the nodes whose recursion led to this node.
+    /// a cycle. `below` holds the nodes whose calls of this function led to this call. They are descendants
+    /// of `node`, so there is a cycle if `node` is among them.
     fn visit(&mut self, node: usize, below: NodeSet) -> bool {
         if below.contains(node) || !self.ancestors[node].is_empty() {
             return !below.contains(node);

@@ -63,7 +63,7 @@ impl StructureConfig {
         Ok(initial)
     }
 
-    /// Returns the sources of the given edges that lead into a node.
+    /// Returns the nodes from which one of the given edges leads to `node`.
     pub(crate) fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
         edges.iter().filter(|edge| edge.1 as usize == node).map(|edge| edge.0 as usize).collect()
     }

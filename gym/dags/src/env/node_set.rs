@@ -15,13 +15,13 @@ impl NodeSet {
     /// The empty set.
     pub const EMPTY: Self = Self([0; 4]);
 
-    /// Creates a set of nodes below 64 from the bits of a word.
+    /// Creates a set from the bits of a 64-bit word: node `k`, from 0 to 63, is in the set if bit `k` is 1.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self([bits, 0, 0, 0])
     }
 
-    /// Returns the nodes below 64 as the bits of a word. Other nodes are ignored.
+    /// Returns a 64-bit word in which bit `k` is 1 if node `k` is in the set. Nodes from 64 on are ignored.
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.0[0]

@@ -28,16 +28,16 @@ pub struct EdgeTransformerConfig {
 }
 
 impl Default for EdgeTransformerConfig {
-    /// Returns a size that is small enough for a CPU: width 64, four heads, one shared block, and one
-    /// further block for each output head.
+    /// Returns the settings of a network that is small enough for a CPU: width 64, four heads, one shared
+    /// block, and one further block for each output head.
     fn default() -> Self {
         Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, estimators: EstimatorsConfig::default() }
     }
 }
 
 impl EdgeTransformerConfig {
-    /// Returns the size used by Deleu et al.: width 256, four heads of width 64, three shared blocks, and
-    /// two further blocks for each output head.
+    /// Returns the settings of the network of Deleu et al.: width 256, four heads of width 64, three shared
+    /// blocks, and two further blocks for each output head.
     #[must_use]
     pub fn published() -> Self {
         Self { embedding: 256, layers: 3, head_layers: 2, ..Self::default() }
@@ -142,8 +142,8 @@ impl EdgeTransformer {
     }
 
     /// Returns two masks of ordered pairs of nodes, of shape `[B, d^2]` each. The first marks the edges of
-    /// the graphs, the second the edges that may be added. The second mask is needed here, because the
-    /// softmax over edges comes before the policy applies its mask.
+    /// the graphs, the second the edges that may be added. The second mask is needed because the softmax over
+    /// edges is computed before the exit's logit is added and before the policy masks illegal actions.
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
         let b = batch.len();
         let n = self.env.schema().max_nodes;
@@ -202,8 +202,8 @@ impl GraphNetwork for EdgeTransformer {
             return Ok(NetworkOutput::default());
         }
         let (edges, graph) = self.layers(&present);
-        // The probabilities of the edges sum to 1 before the exit is added, so the logit of the exit is its
-        // log-odds.
+        // The softmax makes the probabilities of the edges sum to 1. The logit of the exit, which is added
+        // now, must therefore be the log-odds of the exit.
         let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
         let pf = Some(vec![edges.view([-1, 1]), graph.narrow(1, 0, 1)]);
         let values = log_flow.then(|| (Quantity::LogFlow, graph.select(1, 1))).into_iter().collect();

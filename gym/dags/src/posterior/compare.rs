@@ -96,8 +96,8 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Returns the `k` most probable graphs, with the most probable first. Each graph is given by an index at
-/// which `states` holds it, and by its probability. Equal graphs count as one.
+/// Returns the `k` most probable graphs, with the most probable first. Each entry has an index at which
+/// `states` holds the graph, and the graph's probability. Equal graphs count as one.
 ///
 /// ```
 /// use gfn_dags::{acyclic, most_probable};

@@ -10,7 +10,7 @@ use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 pub const MAX_SUMMED_NODES: usize = 14;
 
 /// The largest absolute value of a node's term of the log-reward. Neighbouring doubles of this size differ by
-/// more than a tenth, so exponentials of larger terms have no meaning.
+/// more than a tenth, so the exponential of a larger term has no correct digit.
 const MAX_TERM: f64 = 1e15;
 
 /// The exact edge marginals and log Z of graphs with up to 14 nodes, computed without enumeration, by
@@ -23,11 +23,11 @@ const MAX_TERM: f64 = 1e15;
 /// H(S) = sum over nonempty T within S of (-1)^(|T| + 1) H(S - T) prod over j in T of A_j(S - T)
 /// ```
 ///
-/// T ranges over nonempty sets of sinks. Every graph has at least one sink. In H(all), a_j(P) is a factor
-/// of each graph in which P are the parents of j, so the derivative of H(all) by a_j(P) gives the posterior
-/// of P. The recurrence is therefore differentiated backwards. Both passes take time proportional to 3^n,
-/// which is within Tian and He's bound O(n 3^n), and memory is n 2^n. A sum over orders of the nodes isn't
-/// used, because it would weight each graph by its number of orders.
+/// T ranges over nonempty sets of sinks. Every graph has at least one sink. In H(all), a_j(P) is a factor of
+/// the reward of each graph in which P are the parents of j, so the derivative of H(all) by a_j(P) gives the
+/// posterior of P. The recurrence is therefore differentiated backwards. Both passes take time proportional
+/// to 3^n, which is within Tian and He's bound O(n 3^n), and memory is n 2^n. A sum over orders of the nodes
+/// isn't used, because it would weight each graph by the number of its topological orders.
 ///
 /// *Cancellation.* Each term of this formula is itself a sum over some of the graphs, so no term is larger
 /// than H(S). But there are 2^|S| terms of both signs. Errors can grow like the number of ordered partitions,

@@ -23,15 +23,16 @@ pub struct PairMatrix {
     values: Vec<f64>,
 }
 
-/// The areas under two curves, which measure how well the numbers of a [`PairMatrix`] separate the edges of
-/// a known graph from other pairs of nodes.
+/// The areas under two curves, which measure how well the entries of a [`PairMatrix`] separate the edges of a
+/// known graph from other pairs of nodes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Detection {
-    /// The area under the receiver operating characteristic. This area is the probability that an edge has
-    /// a higher number than a pair that isn't an edge, where ties count half.
+    /// The area under the receiver operating characteristic. This area is the probability that the matrix
+    /// entry of a random edge is larger than that of a random pair that isn't an edge. Equal entries count
+    /// half.
     pub auroc: f64,
-    /// The area under the precision-recall curve (average precision). Pairs with equal numbers count as one
-    /// step of the curve.
+    /// The area under the precision-recall curve (average precision). Pairs whose entries in the matrix are
+    /// equal are one step of the curve.
     pub auprc: f64,
 }
 

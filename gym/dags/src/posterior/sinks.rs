@@ -1,5 +1,5 @@
-//! Sums of the rewards of all graphs, computed by inclusion-exclusion over the graphs' sinks.
-//! [`EdgeMarginals`](super::EdgeMarginals) has the formula.
+//! Sums of the rewards of all graphs, computed by inclusion-exclusion over the graphs' sinks, which are nodes
+//! without children. [`EdgeMarginals`](super::EdgeMarginals) has the formula.
 
 use gfn::{Error, Result};
 
@@ -8,13 +8,13 @@ use super::wide::Wide;
 /// The largest accepted deviation of the sum of a node's parent-set probabilities from 1.
 const TOLERANCE: f64 = 1e-8;
 
-/// The posterior of the parent sets of all nodes.
+/// The posterior distribution over the parent sets of each node.
 pub(super) struct ParentPosteriors {
     /// The probability of each parent set, indexed by node and by the bits of the parents.
     pub(super) probs: Vec<f64>,
     /// The natural logarithm of the sum of the rewards of all graphs.
     pub(super) log_total: f64,
-    /// The largest deviation from 1 of the sum, for a node, of the probabilities of its parent sets.
+    /// The largest deviation from 1, over all nodes, of the sum of the probabilities of a node's parent sets.
     pub(super) deviation: f64,
 }
 
@@ -47,8 +47,7 @@ impl ParentPosteriors {
     }
 }
 
-/// Computes A_j(U), the sum of a_j(P) over all subsets P of U. The sums are built up one element of U at a
-/// time.
+/// Computes A_j(U), the sum of a_j(P) over all subsets P of U. The nodes of U are added one at a time.
 fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     let mut out = families.to_vec();
     for of_node in out.chunks_exact_mut(1 << n) {
@@ -88,8 +87,9 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     let mut product = vec![Wide::ZERO; 1 << n];
     totals[0] = Wide::ONE;
     for used in 0..all {
-        // Read as numbers, the bits of a subset are smaller than those of the set. `totals[used]` is
-        // therefore complete here, because the loop has visited all subsets of `used`.
+        // Sets are numbers here: bit j is 1 if node j is in the set. A proper subset is therefore a smaller
+        // number than the set. The loop has visited all proper subsets of `used`, so `totals[used]` is
+        // complete.
         fill_products(n, within, used, &mut product);
         for sinks in subsets(all & !used).skip(1) {
             let term = totals[used] * product[sinks];
@@ -100,7 +100,7 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
 }
 
 /// Computes the derivative of H(all), the sum of the rewards of all graphs, by each a_j(P), the factor of
-/// node j with parents P. The computation goes backwards through [`totals`] first, and then backwards through
+/// node j with parents P. The computation reverses the steps of [`totals`] first, and then those of
 /// [`sums_within`].
 fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
@@ -117,8 +117,9 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
             of_totals[used] = of_totals[used] + outer * product[sinks];
             of_product[sinks] = outer * totals[used];
         }
-        // The derivative by `product[sinks]` is only complete after those for larger sets. The sets are
-        // therefore visited in descending order: `subsets` ascends, so the complements `sinks` descend.
+        // The derivative by `product[sinks]` is complete only after all sets that contain `sinks` were
+        // visited. Sets are therefore visited in descending order: `left` ascends, so its complement `sinks`
+        // descends.
         for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
             let node = sinks.trailing_zeros() as usize;
             let others = sinks & (sinks - 1);

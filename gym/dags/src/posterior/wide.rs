@@ -1,13 +1,14 @@
-//! Floating-point numbers with about 31 digits and any exponent, which are needed for sums of terms of both
-//! signs that are as small as e^-5000.
+//! Floating-point numbers with about 31 digits and any exponent. Sums over graphs need them: their terms have
+//! both signs and can be as small as e^-5000.
 
 use std::ops::{Add, Mul, Neg};
 
-/// The exponent of the unit of `Wide::steps`: a step is a factor of 2^256.
+/// The binary logarithm of the factor 2^256. The field `steps` of a [`Wide`] counts how often the number has
+/// this factor.
 const STEP: i32 = 256;
-/// The upper bound 2^200 of the part `high` of a number. A number with a larger `high` is rescaled.
+/// The upper bound 2^200 of the field `high` of a [`Wide`]. A number with a larger `high` is rescaled.
 const HIGH: f64 = 1.606_938_044_258_990_3e60;
-/// The lower bound 2^-200 of the part `high` of a nonzero number. A number with a smaller `high` is
+/// The lower bound 2^-200 of the field `high` of a nonzero [`Wide`]. A number with a smaller `high` is
 /// rescaled.
 const LOW: f64 = 6.223_015_277_861_142e-61;
 
@@ -110,8 +111,9 @@ impl Add for Wide {
         let small = match large.steps - small.steps {
             0 => small,
             1 => small.scaled(-STEP),
-            // The smaller number is below the last digit of the larger number, whose part `high` is at
-            // least 2^-200.
+            // The exponents differ by at least 512, and the field `high` of both numbers is between 2^-200
+            // and 2^200. The smaller number is therefore below the last digit of the larger one, and has no
+            // effect on the sum.
             _ => return large,
         };
         let (sum, error) = two_sum(large.high, small.high);

@@ -6,8 +6,9 @@ use libm::lgamma;
 use super::{LocalScore, NodeSet, check_observations, check_positive, rows_of_nodes};
 use crate::data::DiscreteData;
 
-/// The largest number of parent configurations for which counts are stored in an array. For more
-/// configurations, a map stores the counts of those that occur.
+/// The largest number of configurations of a node's parents for which an array has an entry for each
+/// configuration. If there are more configurations, a map is used, which holds only those that occur in the
+/// data.
 const MAX_TABLE: usize = 1 << 12;
 
 /// The distribution of a [`Bde`] score's prior observations over the cells of a node's probability table. A
@@ -17,8 +18,9 @@ pub enum CellPrior {
     /// Every cell gets the same number of prior observations. The score is then called BDeu.
     #[default]
     Uniform,
-    /// Every cell gets prior observations in proportion to its probability in a network without edges,
-    /// whose variables have these probabilities. The score is then called BDe.
+    /// Every cell gets prior observations in proportion to its probability in a network without edges. The
+    /// field has the probabilities of the values of each variable in this network. The score is then called
+    /// BDe.
     Marginals(Vec<Vec<f64>>),
 }
 
@@ -146,7 +148,8 @@ impl LocalScore for Bde {
         let parents: Vec<usize> = parents.iter().collect();
         let values = self.data.n_values();
         let r = values[node];
-        // Configurations that don't occur in the data contribute 0, so they are left out.
+        // Configurations of the parents that don't occur in the data contribute 0 to the score, so they are
+        // left out.
         let of_configuration = |(row, counts): &(usize, Vec<f64>)| {
             let cells = self.data.row(*row);
             let share: f64 = parents

@@ -126,7 +126,7 @@ impl Bge {
         Ok(Self { n, groups: groups.collect::<Result<_>>()?, group_of })
     }
 
-    /// Returns the matrix R in the formula for the score of a node, row by row.
+    /// Returns the posterior scale matrix R in the formula of [`Bge`] for the score of this node, row by row.
     ///
     /// # Panics
     /// If the node doesn't exist.
@@ -147,7 +147,8 @@ impl LocalScore for Bge {
         let l = family.len() - 1;
         let (log_det, schur) = group.r.log_det_and_schur(&family);
         let degrees = group.degrees + l as f64;
-        // The determinant |R[P + j]| is |R[P]| times the Schur complement.
+        // R[P + j] is the submatrix of R for the node j and its parents P. Its determinant is |R[P]| times
+        // the Schur complement.
         group.terms[l] - 0.5 * log_det - 0.5 * (degrees + 1.0) * schur.ln()
     }
 }

@@ -35,7 +35,7 @@ pub struct CachedScores<S> {
     /// The scores that were computed in advance, indexed by node and by the bits of the parent set. Scores
     /// that haven't been computed are NaN. The table is empty if it isn't used.
     table: Vec<f64>,
-    /// The scores of each node that aren't in the table, by the node's parent set.
+    /// The cached scores that aren't in the table: for each node, a map from parent sets to scores.
     maps: Vec<RwLock<HashMap<NodeSet, f64>>>,
 }
 
@@ -127,7 +127,7 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
     }
 }
 
-/// Returns all subsets of these nodes that have at most `most` elements.
+/// Returns all subsets of `nodes` that have at most `most` nodes.
 fn subsets(nodes: &[usize], most: usize) -> Vec<NodeSet> {
     let mut out = vec![NodeSet::EMPTY];
     let mut last = vec![(0, NodeSet::EMPTY)];

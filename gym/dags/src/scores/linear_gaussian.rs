@@ -4,8 +4,8 @@ use super::scatter::{Scatter, family};
 use super::{LocalScore, NodeSet, rows_of_nodes};
 use crate::data::ContinuousData;
 
-/// The smallest ratio of a variable's residual variance to its variance. A smaller ratio shows that the
-/// variable is a linear function of other variables.
+/// The smallest accepted ratio of a variable's residual variance, given other variables, to its variance. A
+/// smaller ratio shows that the variable is a linear function of the others.
 const COLLINEAR: f64 = 1e-12;
 
 /// The Bayesian information criterion of linear Gaussian networks. The score of a node is the maximal
@@ -52,8 +52,9 @@ impl LinearGaussianBic {
             data.check_varying(rows)?;
             groups.push((Scatter::from_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
-        // With interventions, different rows count for different nodes. All these sets of rows are checked,
-        // because a parent may be constant in the rows that count for its child.
+        // With interventions, different rows count for different nodes. All variables are checked in each set
+        // of rows that count for a node, because a variable is also a parent in the regressions of other
+        // nodes.
         for (scatter, _) in &groups {
             let collinear = |node: &usize| {
                 let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());

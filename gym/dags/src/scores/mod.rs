@@ -59,8 +59,8 @@ impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     }
 }
 
-/// Returns the distinct sets of rows that count for a node, and the index of each node's set. A row counts
-/// for a node if it has no intervention on the node.
+/// Returns the distinct sets of data rows that count for the score of a node, and for each node the index of
+/// its set. A row counts for a node if it has no intervention on the node.
 fn rows_of_nodes(
     n_nodes: usize,
     n_rows: usize,
@@ -89,8 +89,8 @@ fn check_positive(setting: &'static str, value: f64) -> Result<()> {
     }
 }
 
-/// Returns an error if a node has fewer observations than there are variables. If `allow_few` is `true`, no
-/// error is returned.
+/// Returns an error if a node has fewer observations than there are variables, unless `allow_few` is `true`.
+/// `sets` has the rows of the data that count for each node.
 fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> Result<()> {
     match sets.iter().map(Vec::len).min() {
         Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::config(

@@ -25,8 +25,8 @@ pub enum StructurePrior {
         /// The factor beta by which each edge multiplies the prior. It must be above 0.
         beta: f64,
     },
-    /// The fair prior. The term of a node with l parents is `-log C(n, l)`. All parent sets of the same
-    /// size have together about the same weight as those of any other size.
+    /// The fair prior. The term of a node with l parents is `-log C(n, l)`. The weights of all parent sets of
+    /// one size sum to about the same number for every size.
     ///
     /// The number n is the number of nodes, as in torchgfn and jax-dag-gflownet. A node has only n - 1
     /// possible parents, so the weights of its sets of l parents sum to (n - l) / n instead of 1.

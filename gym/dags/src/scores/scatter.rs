@@ -16,8 +16,8 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Computes the mean of some rows of data and their scatter matrix. The scatter matrix is the sum of
-    /// the products of deviations from the mean.
+    /// Computes the mean of some rows of data and their scatter matrix. An entry of the scatter matrix is the
+    /// sum, over the rows, of the product of two variables' deviations from their means.
     ///
     /// # Errors
     /// [`Error::Config`] if a sum overflows.
@@ -65,9 +65,9 @@ impl Scatter {
         }
     }
 
-    /// Returns two numbers for the submatrix of this matrix M at the indices `part`. Let P be `part`
-    /// without its last element. The first number is log |M[P, P]|. The second is the Schur complement of
-    /// the last element, which is |M[part, part]| / |M[P, P]|.
+    /// Returns two numbers for the submatrix of this matrix M at the indices `part`. Let P be `part` without
+    /// its last index. The first number is log |M[P, P]|. The second is the Schur complement of the last
+    /// index, which is |M[part, part]| / |M[P, P]|.
     ///
     /// The method is Cholesky's. If the matrix isn't positive definite, the results are NaN or the Schur
     /// complement isn't positive.

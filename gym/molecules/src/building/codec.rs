@@ -33,7 +33,8 @@ pub(super) struct Rules {
     pub(super) scaffold: Option<Fixed>,
 }
 
-/// The part of a state that concerns one atom. It determines the number of the atom's hydrogens.
+/// The node class and the attributes of one atom in a state, and the sum of its bond orders (without bonds
+/// inside a scaffold). They determine how many hydrogens the atom has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AtomState {
     pub(super) class: usize,
@@ -101,7 +102,9 @@ impl MoleculeCodec {
     }
 
     /// Converts a molecule, in its current Kekule form, into a state. The first nodes of the state are the
-    /// molecule's atoms in the same order. The nodes that store marks of stereochemistry follow.
+    /// molecule's atoms in the same order. The nodes that store marks of stereochemistry follow. If the
+    /// molecule has marks, an unmarked stereo element also gets a sign if a symmetry of the molecule inverts
+    /// this sign, so that it has no meaning.
     ///
     /// # Errors
     /// [`Error::Config`] for a molecule that the environment can't build, for a molecule with marks of
@@ -171,20 +174,22 @@ impl MoleculeCodec {
     }
 }
 
-/// Returns the edge that represents a bond with this attribute (0 for a single bond).
+/// Returns the edge that represents a bond. The attribute is 0 for a single, 1 for a double, 2 for a triple
+/// bond, and 3 for an aromatic bond of a scaffold.
 pub(super) fn bond_edge(attribute: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, attribute);
     edge
 }
 
-/// Returns the attribute of the bond between two atoms (0 for a single bond).
+/// Returns the attribute of the bond between two atoms: 0 for a single, 1 for a double, 2 for a triple bond,
+/// and 3 for an aromatic bond of a scaffold.
 pub(super) fn bond_attribute(graph: &GraphState, a: u32, b: u32) -> u8 {
     graph.edge(a, b).unwrap_or_default().attributes.get(0)
 }
 
 impl Rules {
-    /// Returns the element and the charge of an atom in this state.
+    /// Returns the element and the charge of an atom with the node class and the attributes in `state`.
     pub(super) fn element(&self, state: AtomState) -> (Element, i8) {
         match self.scaffold.as_ref().and_then(|scaffold| scaffold.atom(state)) {
             Some(atom) => (atom.element, atom.charge),
@@ -247,8 +252,9 @@ impl Rules {
         Ok(node)
     }
 
-    /// Returns the valences of a charged element, which is given by its class and the index of its charge.
-    /// The slice is empty if the configuration doesn't allow this combination.
+    /// Returns the valences of an element with a charge. The element is given by its node class, and the
+    /// charge by its index in `charges`. The slice is empty if the configuration doesn't allow this
+    /// combination.
     fn valences(&self, class: usize, charge: usize) -> &[u8] {
         match (self.config.elements.get(class), self.charges.get(charge)) {
             (Some(&element), Some(&charge))
@@ -266,8 +272,8 @@ impl Rules {
         (self.charges.len() > 1).then_some(0)
     }
 
-    /// Returns the index of the node attribute that raises the valence above the smallest one that fits the
-    /// bonds; `None` if the configuration has no such attribute.
+    /// Returns the index of the node attribute that chooses a higher valence than the smallest that fits the
+    /// atom's bonds; `None` if the configuration has no such attribute.
     pub(super) fn step_place(&self) -> Option<usize> {
         (self.config.extra_valences > 0).then_some(usize::from(self.charges.len() > 1))
     }
@@ -279,7 +285,7 @@ impl Rules {
         charges.into_iter().chain(steps).collect()
     }
 
-    /// Returns the state of each atom of a graph, computed in one pass over the bonds.
+    /// Returns the [`AtomState`] of each atom of a graph, computed in one pass over the bonds.
     pub(super) fn atoms(&self, graph: &GraphState) -> Vec<AtomState> {
         let mut atoms: Vec<AtomState> = graph
             .nodes()
@@ -324,7 +330,8 @@ impl Rules {
         self.valence(AtomState { class, charge: 0, step: 0, bonds: 1 }).is_some()
     }
 
-    /// Returns `true` if the node attribute with the index `place` can have this value at an atom.
+    /// Returns `true` if an atom can have this value of the node attribute with the index `place` (the charge
+    /// or the choice of a higher valence).
     pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
         if atom.class >= self.config.elements.len() {
             return false;

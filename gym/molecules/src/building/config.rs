@@ -40,8 +40,9 @@ pub struct MoleculeConfig {
     /// The largest number of independent rings of a molecule. `None`, the default, means that there is no
     /// limit.
     pub max_rings: Option<usize>,
-    /// The largest number of atoms that a ring may have, in a smallest set of rings. `None`, the default,
-    /// means that there is no limit.
+    /// The largest size of a ring, in atoms. All rings of a molecule must be combinations of rings of at most
+    /// this size; for example, naphthalene consists of rings of size 6. `None`, the default, means that there
+    /// is no limit.
     pub max_ring_size: Option<usize>,
     /// `true` if states have marks of stereochemistry, so that each finished state is one stereoisomer. The
     /// default is `false`: a molecule represents all of its stereoisomers. Stereochemistry can't be combined

@@ -186,9 +186,9 @@ impl Chemistry {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// Returns the role of the action type whose moves are in `moves`, or `None` if they need no further
-    /// restriction. This is the case for moves that set signs. If the state has a sign, this function itself
-    /// forbids all other moves, so it returns `None` for them, too.
+    /// Returns the role of the action type whose moves are in `moves`. Returns `None` if the caller has
+    /// nothing to restrict: for moves that set signs of stereo elements, and for all other moves of a state
+    /// that has a sign, because this function itself forbids them.
     fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
         let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
         if self.codec.rules().is_marked(graph) {
@@ -222,9 +222,9 @@ impl Chemistry {
             return;
         }
         let room = self.room(graph);
-        // The first atom of the latest move, and one flag per atom: `true` if a bond between the first atom
-        // and this atom closes a ring within the size limit. Consecutive moves with the same first atom share
-        // this result.
+        // A cache with the first atom of the latest move, and one flag per atom: `true` if a bond from the
+        // first atom to this atom would close a ring within the size limit. Consecutive moves with the same
+        // first atom share these flags.
         let mut near: Option<(u32, Vec<bool>)> = None;
         moves.retain(|action| {
             let a = action.a as usize;

@@ -16,7 +16,7 @@ const AROMATIC: u8 = 3;
 /// rings of atoms with these charges aren't aromatic.
 const FIRST_MARK: usize = 8;
 /// The number of artificial charges by which scaffold atoms are distinguished. If a scaffold needs more,
-/// artificial hydrogen counts are used in addition.
+/// atoms with equal artificial charges get different artificial hydrogen counts.
 const CHARGES: usize = 100;
 
 /// The properties of a scaffold atom that determine its node class. Scaffold atoms with equal properties
@@ -25,7 +25,7 @@ const CHARGES: usize = 100;
 struct Kind {
     atom: Atom,
     orders: u8,
-    /// The sum of the orders of new bonds that the atom has room for.
+    /// The largest sum of bond orders that the atom's bonds to new atoms may have.
     room: u8,
 }
 
@@ -121,14 +121,15 @@ impl Fixed {
         self.kinds.get(state.class.checked_sub(self.n_elements)?)
     }
 
-    /// Returns the scaffold atom that the class of `state` represents; `None` for classes of other atoms.
+    /// Returns the element, the charge and the hydrogens that all scaffold atoms with the node class of
+    /// `state` share; `None` if the class is that of atoms outside of the scaffold.
     pub(super) fn atom(&self, state: AtomState) -> Option<Atom> {
         self.kind(state).map(|kind| kind.atom)
     }
 
-    /// Returns the valence that a scaffold atom has for hydrogens and for bonds to new atoms. This is the
-    /// number of hydrogens of the atom in the bare scaffold. Returns `Some(None)` if the atom hasn't enough
-    /// room for its bonds to new atoms, which are the bonds in `state`. Returns `None` if the atom isn't in
+    /// Returns the part of a scaffold atom's valence that is left for hydrogens and for bonds to new atoms.
+    /// This is the number of hydrogens that the atom has in the scaffold alone. Returns `Some(None)` if the
+    /// bonds to new atoms, which `state` counts, exceed the atom's limit. Returns `None` if the atom isn't in
     /// the scaffold.
     pub(super) fn valence(&self, state: AtomState) -> Option<Option<u8>> {
         self.kind(state).map(|kind| (state.bonds <= kind.room).then_some(kind.atom.hydrogens))

@@ -27,19 +27,20 @@ impl Rules {
         graph.nodes().any(|node| self.is_extra(node))
     }
 
-    /// Returns `true` if the node represents a part of a stereo mark. Without stereochemistry no node does,
-    /// because node classes after those of the elements then belong to a scaffold.
+    /// Returns `true` if the node is one of those that represent a stereo mark. Without stereochemistry there
+    /// are no such nodes: node classes after those of the elements then belong to a scaffold.
     fn is_extra(&self, node: Node) -> bool {
         self.config.stereo && usize::from(node.class) >= self.config.elements.len()
     }
 
-    /// Returns the nodes that are atoms, in ascending order.
+    /// Returns the nodes of a state that represent atoms, in ascending order. The other nodes represent
+    /// stereo marks.
     pub(super) fn atom_nodes(&self, graph: &GraphState) -> Vec<u32> {
         (0u32..).zip(graph.nodes()).filter(|(_, node)| !self.is_extra(*node)).map(|(a, _)| a).collect()
     }
 
-    /// Returns the nodes that represent a stereo mark in a state. Each node comes with its class and its
-    /// edges, and each edge with its other end and its class. `names[a]` is the node of the molecule's atom
+    /// Returns the nodes that represent a stereo mark in a state. Each node is given by its class and its
+    /// edges, and each edge by its other end and its class. `names[a]` is the node of the molecule's atom
     /// `a`.
     fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
@@ -155,8 +156,8 @@ impl SetSign {
         found.ok_or_else(refuse)
     }
 
-    /// Returns the sign that a move of class 0 sets at this stereo element. A move of class 1 sets the
-    /// opposite sign.
+    /// Returns the sign that the move with `class` 0 at this stereo element sets. The move with `class` 1
+    /// sets the opposite sign.
     fn first_sign(graph: &GraphState, molecule: &Molecule, names: &[u32], element: StereoElement) -> bool {
         let order = with_canonizer(|canonizer| canonizer.canonical(graph, 0)).order;
         let places = ranks(&order);

@@ -9,7 +9,8 @@ use crate::molecule::{ranks, smallest_rings};
 
 /// The smallest distance, in bond lengths, that two atoms without a common bond should have.
 const APART: f64 = 0.6;
-/// The tolerated deviation of the distance of two atoms from the desired distance, in bond lengths.
+/// The tolerated deviation, in bond lengths, from the distances that atoms should have: 1 between bonded
+/// atoms, and at least `APART` between other atoms.
 const TOLERANCE: f64 = 0.02;
 /// The largest number of rounds in which the distances between atoms are corrected.
 const ROUNDS: usize = 100;
@@ -143,12 +144,13 @@ impl Layout {
         }
         let crowd = |direction: f64| self.crowd(&[plus(here, 1.0, towards(direction))]);
         let sides = [start + TAU / 3.0, start - TAU / 3.0];
-        // Degrees of crowding that differ by less than 1e-6 count as equal, so that rounding errors don't
-        // decide.
+        // If both sides are equally crowded up to 1e-6, the first is chosen, so that the choice doesn't
+        // depend on rounding errors.
         vec![if crowd(sides[0]) <= crowd(sides[1]) + 1e-6 { sides[0] } else { sides[1] }]
     }
 
-    /// Returns a measure of crowding, which grows as the points come nearer to atoms that have a position.
+    /// Returns a measure of how crowded these points are: it grows as they come nearer to atoms that have a
+    /// position.
     fn crowd(&self, points: &[Place]) -> f64 {
         let atoms = || self.places.iter().flatten();
         points.iter().flat_map(|&p| atoms().map(move |&q| distance(p, q).max(0.05).powi(-4))).sum()
@@ -184,8 +186,8 @@ impl Layout {
         if chord >= bonds - 1e-6 {
             return (1..=n).map(|k| plus(p, k as f64 / bonds, minus(q, p))).collect();
         }
-        // Half the angle that a bond subtends at the arc's centre is found by bisection. As this angle
-        // grows, the chord over all bonds shrinks from `bonds` to 0.
+        // Half the angle that a bond subtends at the arc's centre is found by bisection. As this angle grows,
+        // the distance between the ends of the arc shrinks from `bonds` to 0.
         let mut low = 1e-9;
         let mut high = PI / bonds;
         for _ in 0..60 {
@@ -237,6 +239,7 @@ fn widest(directions: &[f64]) -> (f64, f64) {
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let gaps = (0..n).map(|k| (sorted[k], (sorted[(k + 1) % n] - sorted[k] - 1e-9).rem_euclid(TAU) + 1e-9));
-    // Widths that differ by less than 1e-6 count as equal, so that rounding errors don't decide.
+    // Widths that differ by less than 1e-6 count as equal, so that the choice of the gap doesn't depend on
+    // rounding errors.
     gaps.max_by_key(|gap| (gap.1 * 1e6).round() as i64).unwrap_or((0.0, TAU))
 }

@@ -12,9 +12,11 @@ const MOST: usize = 999;
 const BOND: f64 = 1.5;
 /// The stereochemistry code of a double bond that may be cis or trans ("either").
 const EITHER: u8 = 3;
-/// The stereochemistry code of a bond that points towards the reader. The centre is the bond's first atom.
+/// The stereochemistry code of a bond that points towards the reader. The bond's first atom is the
+/// stereocentre.
 const UP: u8 = 1;
-/// The stereochemistry code of a bond that points behind the paper. The centre is the bond's first atom.
+/// The stereochemistry code of a bond that points behind the paper. The bond's first atom is the
+/// stereocentre.
 const DOWN: u8 = 6;
 /// The line that ends each record of an SD file.
 const RECORD_END: &str = "$$$$";

@@ -99,8 +99,8 @@ struct Label {
 }
 
 impl Label {
-    /// Returns the label of an atom. Returns `None` for an uncharged carbon, which is only a corner or an end
-    /// of lines, if the molecule has more than two heavy atoms.
+    /// Returns the label of an atom. In molecules of more than two heavy atoms, returns `None` for an
+    /// uncharged carbon, because it is drawn only as a corner or an end of lines.
     fn new(molecule: &Molecule, places: &[Place], a: usize) -> Option<Self> {
         let atom = molecule.atoms()[a];
         let is_corner = molecule.neighbours(a).len() > 0 && molecule.atoms().len() > 2;

@@ -1,13 +1,14 @@
-//! Stereochemistry in drawings: sides of double bonds, and wedges at centres.
+//! Stereochemistry in drawings: sides of double bonds, and wedges at stereocentres (called centres in this
+//! file).
 
 use super::place::{Place, angle, minus, mirrored, side};
 use crate::molecule::is_odd;
 use crate::{BondOrder, Molecule, StereoElement};
 
-/// A bond that is drawn as a wedge to show the sign of a centre.
+/// A bond that is drawn as a wedge to show the sign (the arrangement of the neighbours) of a stereocentre.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Wedge {
-    /// The atom at the tip of the wedge, which is the centre.
+    /// The stereocentre, which is the atom at the tip of the wedge.
     pub(super) from: usize,
     /// `true` if the bond points towards the reader, `false` if it points behind the paper.
     pub(super) up: bool,
@@ -50,9 +51,9 @@ impl Molecule {
             let StereoElement::Centre(from) = mark.element else { continue };
             let single = |k: &&usize| self.bonds()[**k].order == BondOrder::Single && out[**k].is_none();
             let to = |k: usize| self.bonds()[k].other_end(from);
-            // The bond that becomes a wedge should leave a clear angle between the two other bonds, be
-            // outside of rings, lead to no other centre, and lead to an end of the molecule. Earlier
-            // criteria take precedence.
+            // The bond that becomes a wedge should meet four criteria, the most important first: the other
+            // two bonds aren't parallel, the bond is outside of rings, it leads to no other centre, and it
+            // leads to an end of the molecule.
             let fitness = |&k: &usize| {
                 let is_centre = self.sign(StereoElement::Centre(to(k))).is_some();
                 let clear = self.volume(places, from, to(k)).abs() > 0.2;
@@ -66,8 +67,9 @@ impl Molecule {
         Ok(out)
     }
 
-    /// Returns the cross product of the bonds from the atom `from` to its neighbours other than `to`, if it
-    /// has two such neighbours. Returns 1 for a centre with four neighbours.
+    /// Returns the cross product of the bonds from the centre `from` to its two neighbours other than `to`.
+    /// The wedge to `to` is clear if these bonds aren't parallel. Otherwise (three other neighbours) returns
+    /// 1, because such a wedge is clear in any case.
     fn volume(&self, places: &[Place], from: usize, to: usize) -> f64 {
         match self.heavy_neighbours(from).into_iter().filter(|&b| b != to).collect::<Vec<_>>()[..] {
             [b, c] => side(places[from], places[b], places[c]),

@@ -110,8 +110,8 @@ impl GraphActionType for Attach {
         if direction == Direction::Forward {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
-        // A node with no link or several links isn't a leaf that can be removed, so the action is returned
-        // unchanged.
+        // A fragment that is bonded to no other fragment or to several isn't a leaf that can be removed, so
+        // the action is returned unchanged.
         let links = Tree::from_graph(before).links;
         let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
         let node = link.to as u32;
@@ -134,10 +134,10 @@ impl GraphActionType for Attach {
         if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 
-    /// Translates an action from one graph of a tree to another graph of the same tree in normal form. Equal
-    /// branches may have exchanged their stems between the two graphs. The action's stem is therefore mapped
-    /// by a symmetry of the fragment. This symmetry maps the stem that a neighbour is bonded to in one graph
-    /// to the stem that the same neighbour is bonded to in the other graph.
+    /// Translates an action from one graph of a tree to another graph of the same tree; both graphs are in
+    /// normal form. The two graphs may bond equal branches to different stems of a fragment. The action's
+    /// stem is therefore mapped by a symmetry of the fragment. This symmetry maps the stem that a neighbour
+    /// is bonded to in one graph to the stem that the same neighbour is bonded to in the other graph.
     fn rename(
         &self,
         direction: Direction,

@@ -1,4 +1,5 @@
-//! Decomposition of molecules into trees of fragments.
+//! Decomposition of molecules into trees of fragments. Units are the pieces that remain after all single
+//! bonds outside of rings are cut. A fragment covers one or more units.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -23,9 +24,9 @@ impl FragmentLibrary {
     /// trees, even if the molecule has more trees. The list is empty if the molecule can't be built from
     /// the fragments of this library.
     ///
-    /// Every atom is in exactly one fragment. A bond between two fragments is a single bond outside of
-    /// rings. It joins two stems (attachment points) that no other bond uses, and it replaces one hydrogen
-    /// of each of its two atoms. [`molecule`](Self::molecule) is the inverse of this function.
+    /// Every atom is in exactly one fragment. A bond between two fragments is a single bond outside of rings.
+    /// It joins a stem (attachment point) of each fragment, and it replaces one hydrogen of each of its two
+    /// atoms. [`molecule`](Self::molecule) is the inverse of this function.
     ///
     /// The search cuts the molecule at all single bonds outside of rings. The resulting units form a tree,
     /// with the unit of atom 0 at its root. The search starts from the leaves of this tree and lists the
@@ -83,13 +84,13 @@ pub(super) fn is_cuttable(bond: &Bond) -> bool {
     bond.order == BondOrder::Single && !bond.in_ring && !bond.aromatic
 }
 
-/// A unit: a set of atoms that stay together if all cuttable bonds of the molecule are cut. The units of a
-/// molecule form a tree, whose root is the unit of atom 0.
+/// A unit: a set of atoms that stay together if all single bonds of the molecule outside of rings are cut.
+/// The units of a molecule form a tree, whose root is the unit of atom 0.
 #[derive(Default)]
 struct Unit {
     atoms: Vec<usize>,
-    /// The atom of this unit that is bonded to its parent, the unit that is one step nearer to the root.
-    /// The root, which has no parent, has atom 0 here.
+    /// The atom of this unit that is bonded to the parent unit, which is one step nearer to the root. The
+    /// root has no parent unit, and has atom 0 here.
     hangs_by: usize,
     /// The bonds to the child units. Each entry has the bonded atom of this unit, and the index of the
     /// child unit.
@@ -139,8 +140,8 @@ fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
 /// of a whole decomposition.
 struct Hanging {
     fragment: usize,
-    /// The stem of the root that is bonded to another fragment; `None` if the root is bonded to no other
-    /// fragment.
+    /// The stem by which the root is bonded to the fragment above this tree; `None` if this tree is a whole
+    /// decomposition.
     root_stem: Option<u8>,
     /// The subtrees below the root. Each comes with the stem of the root that the subtree is bonded to.
     branches: Vec<(u8, Rc<Hanging>)>,
@@ -184,11 +185,11 @@ struct Search<'a> {
     library: &'a FragmentLibrary,
     molecule: &'a Molecule,
     units: Vec<Unit>,
-    /// The signature of each unit, as an index into the list of all distinct signatures of the fragments'
-    /// units.
+    /// The signature of each unit of the molecule, as an index into the list of the distinct signatures of
+    /// all units of the library's fragments.
     kinds: Vec<usize>,
-    /// The number of units with each signature, for each fragment. The keys of a map are indices of
-    /// signatures.
+    /// A map for each fragment: from the index of a signature to how many units of the fragment have this
+    /// signature.
     made_of: Vec<BTreeMap<usize, usize>>,
     /// The labelled graph of each fragment, which is built when it is first needed.
     marked_fragments: Vec<OnceCell<MarkedFragment>>,
@@ -198,25 +199,28 @@ struct Search<'a> {
     /// The largest number of fragments that a tree or a branch may have.
     max_fragments: usize,
     /// The largest number of branches that are listed per unit: the requested number of trees times the
-    /// number of units. The search may find the same tree from each of its fragments, so this many branches
-    /// are enough for the requested number of distinct trees.
+    /// number of units. A tree has at most one fragment per unit, and the search may find the same tree once
+    /// for each of its fragments. This many branches are therefore enough for the requested number of
+    /// distinct trees.
     most: usize,
 }
 
-/// A connected set of units that grows during the search, until one fragment covers it.
+/// A connected set of units (pieces between the bonds that may be cut), which grows during the search until
+/// one fragment covers it.
 #[derive(Clone, Default)]
 struct Part {
     units: Vec<usize>,
-    /// The adjacent units that the search may still add to this set. Each comes with the atom of the set
-    /// that it is bonded to.
+    /// The units adjacent to this set that the search may still add to it. Each comes with the atom of the
+    /// set that it is bonded to.
     open: Vec<(usize, usize)>,
-    /// The adjacent units that other fragments will cover. Each comes with the atom of the set that it is
-    /// bonded to.
+    /// The units adjacent to this set that other fragments will cover. Each comes with the atom of the set
+    /// that it is bonded to.
     left: Vec<(usize, usize)>,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares the search. Returns `None` if a unit of the molecule occurs in no fragment.
+    /// Prepares the search. Returns `None` if a unit of the molecule (a piece between the bonds that may be
+    /// cut) occurs in no fragment.
     fn new(
         library: &'a FragmentLibrary,
         molecule: &'a Molecule,
@@ -253,8 +257,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns the distinct trees that cover this unit and all units below it. The root of each tree is the
-    /// fragment that covers this unit.
+    /// Returns the distinct trees of fragments that cover this unit and all units below it. The root of each
+    /// tree is the fragment that covers this unit.
     fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
         let mut met = HashSet::new();
         let mut out = Vec::new();
@@ -294,8 +298,8 @@ impl<'a> Search<'a> {
         out
     }
 
-    /// Adds the trees whose root is this fragment, if the fragment covers the set `part`. Otherwise,
-    /// nothing is added.
+    /// Adds the trees whose root is this fragment, if the fragment is isomorphic to the atoms of the units in
+    /// `part`. Otherwise, nothing is added.
     fn hang(
         &self,
         unit: usize,
@@ -306,8 +310,8 @@ impl<'a> Search<'a> {
     ) {
         let atoms: Vec<usize> =
             part.units.iter().flat_map(|&unit| self.units[unit].atoms.iter().copied()).collect();
-        // The positions in `atoms` of the atoms at cut bonds. The atom bonded to the parent unit comes
-        // first.
+        // The list `cuts` holds the positions in `atoms` of the atoms at cut bonds. The atom bonded to the
+        // parent unit comes first.
         let place = |atom: usize| atoms.iter().position(|&a| a == atom).unwrap_or(0);
         let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
         let cuts: Vec<usize> =
@@ -330,8 +334,8 @@ impl<'a> Search<'a> {
                 fragment_of.stems().iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8
             };
             let stems: Vec<u8> = cuts.iter().map(stem).collect();
-            // Two assignments of stems are equivalent if a symmetry of the fragment maps one to the other.
-            // Only the first of equivalent assignments is used.
+            // `stems` assigns a stem to each cut bond. Two assignments are equivalent if a symmetry of the
+            // fragment maps one to the other. Only the first of equivalent assignments is used.
             let turned = |symmetry: &Vec<u8>| {
                 stems.iter().map(|&stem| symmetry[usize::from(stem)]).collect::<Vec<u8>>()
             };
@@ -342,8 +346,8 @@ impl<'a> Search<'a> {
     }
 
     /// Adds the trees that consist of a fragment and of branches bonded to the given stems. If the covered
-    /// units have a parent unit, the first stem is the fragment's bond to this parent, and only the other
-    /// stems carry branches.
+    /// units have a parent unit, the first stem is bonded to the fragment that covers this parent, and only
+    /// the other stems carry branches.
     fn combine(
         &self,
         fragment: usize,
@@ -357,14 +361,14 @@ impl<'a> Search<'a> {
         let on = &stems[hangs..];
         let lists: Vec<&[Rc<Hanging>]> =
             part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
-        // `choice` holds the index of the chosen branch in each list. The loop iterates over all
-        // combinations, and the last index changes fastest.
+        // `lists` has a list of branches for each stem, and `choice` holds the index of the chosen branch in
+        // each list. The loop iterates over all combinations, and the last index changes fastest.
         let mut choice = vec![0; lists.len()];
         while out.len() < self.most {
             let chosen = lists.iter().zip(&choice).map(|(list, &k)| &list[k]);
-            // The branches of each list are sorted by size. If a tree is too large, it is therefore also too
-            // large for larger values of the last nonzero index and of the indices after it. The search skips
-            // these values and advances an earlier index.
+            // The branches of each list are sorted by size, so the tree grows with each index in `choice`. If
+            // a tree is too large, the trees with a larger last nonzero index are too large, too. The search
+            // skips them: it advances an earlier index and sets all indices after that one to 0.
             let mut change = choice.iter().rposition(|&k| k > 0).unwrap_or(0);
             if chosen.clone().map(|branch| branch.size).sum::<usize>() < self.max_fragments {
                 change = lists.len();

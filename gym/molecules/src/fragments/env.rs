@@ -28,17 +28,18 @@ const MAX_FRAGMENTS: usize = 1_000;
 /// are the same molecule if the molecule can be cut into fragments in several ways.
 ///
 /// # Symmetry
-/// Every stem has an action, even if a symmetry makes several stems equivalent. Without a correction, trees
-/// would therefore be sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, where |Aut| counts the
-/// automorphisms of a fragment F or of the tree G. Training corrects for that with the factor |Aut(G)| /
-/// prod |Aut(F)| (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments), unless
+/// Every stem has separate actions, even if a symmetry makes several stems equivalent. Without a correction,
+/// trees would therefore be sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, where |Aut| counts the
+/// automorphisms of a fragment F or of the tree G. Training corrects for that with the factor |Aut(G)| / prod
+/// |Aut(F)| (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments), unless
 /// [`GraphEnv::with_symmetry_correction`] disables the correction. |Aut(G)| counts permutations of the
 /// fragments combined with symmetries of each fragment.
 ///
 /// # Graphs
 /// The class of a node is the index of its fragment in the library. A bond is stored as two opposite arcs.
 /// The attributes of an arc are the stems at its source and at its target, numbered from 1 (0 means that a
-/// stem isn't set). An undirected edge isn't enough, because its weight can't distinguish its two ends.
+/// stem isn't set). An undirected edge isn't enough, because its attributes don't tell which stem is at which
+/// of its two ends.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -194,8 +195,8 @@ impl GraphRules for Trees {
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }
-    /// Computes the natural logarithm of |Aut(G)| / prod |Aut(F)|. Returns [`Error::Config`] for a graph that
-    /// isn't a tree of fragments.
+    /// Computes the natural logarithm of |Aut(G)| / prod |Aut(F)|, with G the tree and F its fragments.
+    /// Returns [`Error::Config`] for a graph that isn't a tree of fragments.
     fn log_automorphisms(&self, graph: &GraphState, _: usize) -> Result<f64> {
         if is_empty(graph) {
             return Ok(0.0);

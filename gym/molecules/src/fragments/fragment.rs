@@ -71,7 +71,7 @@ pub enum FragmentError {
         smiles: String,
         /// The name of the quantity that exceeds its limit: stems or symmetries.
         what: &'static str,
-        /// The number of stems, or a lower bound for the number of symmetries.
+        /// The number of stems (attachment atoms), or a lower bound for the number of symmetries.
         got: usize,
         /// The largest number that the library supports.
         most: usize,
@@ -109,7 +109,8 @@ pub struct Fragment {
     molecule: Molecule,
     left_out: LeftOut,
     stems: Vec<Stem>,
-    /// The symmetries of the fragment, as permutations of the stems. The identity is first.
+    /// The symmetries of the fragment, as permutations of the stems (attachment atoms). The identity is
+    /// first.
     symmetries: Vec<Vec<u8>>,
 }
 
@@ -195,7 +196,8 @@ impl Fragment {
         &self.symmetries
     }
 
-    /// Returns `true` if an isomorphism of both fragments maps the stems of one to the stems of the other.
+    /// Returns `true` if an isomorphism from this fragment to the other fragment maps the stems of this one
+    /// to the stems of the other.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         !matchings((&self.molecule, &self.stems), (&other.molecule, &other.stems), 0).is_empty()

@@ -44,8 +44,8 @@ struct Contents {
     max_stems: usize,
 }
 
-/// A stem of a library: the index of its fragment in the library, and the index of the stem in the
-/// fragment.
+/// A stem (attachment atom) of a library: the index of its fragment in the library, and the index of the stem
+/// in the fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Port {
     pub(super) fragment: u16,
@@ -113,8 +113,8 @@ impl FragmentLibrary {
         Self::parse(BENGIO)
     }
 
-    /// Returns the 18 of the fragments of Bengio et al. that are on the reduced list of
-    /// recursionpharma/gflownet. Each has one or two stems.
+    /// Returns those 18 fragments of Bengio et al. that are on the reduced list of recursionpharma/gflownet.
+    /// Each has one or two stems.
     ///
     /// # Errors
     /// None in practice: a test checks that this library can be parsed.
@@ -182,18 +182,19 @@ impl FragmentLibrary {
         Self::parse(&text)
     }
 
-    /// Returns the fragments of the library. The class of a node is the index of its fragment in this list.
+    /// Returns the fragments of the library. In a state (a tree of fragments) the class of a node is the
+    /// index of its fragment in this list.
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {
         &self.0.fragments
     }
 
-    /// Returns the stems of all fragments of the library.
+    /// Returns the stems (attachment atoms) of all fragments of the library.
     pub(super) fn ports(&self) -> &[Port] {
         &self.0.ports
     }
 
-    /// Returns the largest number of stems that a fragment of the library has.
+    /// Returns the largest number of stems (attachment atoms) that a fragment of the library has.
     #[must_use]
     pub fn max_stems(&self) -> usize {
         self.0.max_stems

@@ -31,8 +31,8 @@ impl Fragment {
         if let Some(&stem) = stems.iter().find(|stem| **stem >= atoms) {
             return Err(FragmentError::NoAtom { smiles, stem, atoms });
         }
-        // Both molecules have the same canonical form. Their canonical orders therefore map the atoms of
-        // one molecule to the atoms of the other.
+        // The molecule that is read from the canonical SMILES of `molecule` has the same canonical form as
+        // `molecule`. Atoms at the same position of the two canonical orders are therefore the same atom.
         let written = Molecule::from_smiles(&smiles)?;
         let rank = ranks(&molecule.canonical().order);
         let order = written.canonical().order;
@@ -95,7 +95,7 @@ fn without_marks(smiles: &str) -> (String, Vec<usize>) {
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let is_map = |text: &str| is_number(text.strip_prefix(':').unwrap_or(text));
         let is_mark = label.strip_prefix('*').is_some_and(is_map);
-        // A hydrogen in brackets isn't an atom of the molecule, because it is part of its neighbour's
+        // A hydrogen in brackets gets no index. It isn't an atom of the molecule, but part of its neighbour's
         // hydrogen count.
         let is_hydrogen = inner.strip_prefix('H').is_some_and(|map| map.is_empty() || map.starts_with(':'));
         if is_mark {

@@ -8,7 +8,8 @@ use super::{Fragment, FragmentLibrary};
 
 /// The normal form of a tree of fragments, up to isomorphism and the symmetries of the fragments.
 pub(super) struct Normal {
-    /// The index of the symmetry that the normal form applies to each node's fragment.
+    /// The symmetry that the normal form applies to each node's fragment, as an index of the fragment's list
+    /// of symmetries.
     pub(super) turns: Vec<usize>,
     /// The natural logarithm of the number of automorphisms: permutations of the nodes combined with
     /// symmetries of their fragments.
@@ -21,7 +22,7 @@ pub(super) struct Branch {
     /// A code that identifies the branch: two branches have the same code exactly if they are equal. No
     /// code is a proper prefix of another code.
     pub(super) code: Vec<u16>,
-    /// The index of the symmetry that is applied to the root's fragment.
+    /// The symmetry that is applied to the root's fragment, as an index of the fragment's list of symmetries.
     turn: usize,
     log_automorphisms: f64,
 }
@@ -54,8 +55,8 @@ impl Normal {
         Self { turns, log_automorphisms }
     }
 
-    /// Returns the natural logarithm of |Aut(tree)| / prod |Aut(fragment)|. This is the factor that
-    /// corrects the training target for symmetries.
+    /// Returns the natural logarithm of |Aut(tree)| / prod |Aut(fragment)|. The training target is corrected
+    /// for symmetries by this quotient.
     pub(super) fn log_symmetry(&self, library: &FragmentLibrary, tree: &Tree) -> f64 {
         let own = tree.fragments.iter().map(|&k| (library.fragments()[k].n_symmetries() as f64).ln());
         self.log_automorphisms - own.sum::<f64>()
@@ -94,7 +95,8 @@ fn centre(tree: &Tree) -> Vec<usize> {
         let mut next = Vec::new();
         for &leaf in &leaves {
             for link in &tree.links[leaf] {
-                // The degree of a leaf that was removed before is 0, and it must not become negative.
+                // The neighbour may be a leaf that was removed before. Its degree is 0 then, and must not
+                // become negative.
                 degree[link.to] = degree[link.to].saturating_sub(1);
                 if degree[link.to] == 1 {
                     next.push(link.to);

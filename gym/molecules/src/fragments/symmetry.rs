@@ -18,8 +18,9 @@ pub(super) struct MarkedFragment {
     pub(super) atoms: Vec<(Atom, u8, u8)>,
     /// The code of the bond between any two atoms: 0 for no bond, the bond's order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
-    /// The number of bonds on the shortest path between any two atoms. The search compares these numbers to
-    /// discard candidates early, even for stems that aren't bonded to each other.
+    /// The number of bonds on the shortest path between any two atoms. The search for symmetries compares
+    /// these numbers, so that it discards a wrong assignment of stems early, even if the stems aren't bonded
+    /// to each other.
     distances: Vec<Vec<usize>>,
 }
 
@@ -30,8 +31,9 @@ impl MarkedFragment {
         Self::from_atoms(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
     }
 
-    /// Creates the labelled graph of some atoms of a molecule, in the given order, and of the bonds among
-    /// them. `mark` returns the label of an atom.
+    /// Creates the labelled graph of the atoms that `part` lists, in this order, and of the bonds among them.
+    /// `mark` returns the label of an atom: its properties, the sum of its bond orders, and the number of
+    /// times that it is a stem.
     pub(super) fn from_atoms(
         molecule: &Molecule,
         part: &[usize],
@@ -55,8 +57,9 @@ impl MarkedFragment {
     }
 
     /// Returns an order of all atoms that begins with the atoms `first`. Each further atom comes after one of
-    /// its neighbours. The search then has few images to try for it: the neighbours of that neighbour's
-    /// image.
+    /// its neighbours. The search for symmetries maps the atoms in this order. When it maps a further atom, a
+    /// neighbour is already mapped, so there are few candidates: the neighbours of the atom to which that
+    /// neighbour is mapped.
     fn order(&self, first: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut order: Vec<usize> = first.collect();
         let mut next = 0;
@@ -69,9 +72,10 @@ impl MarkedFragment {
         order
     }
 
-    /// Returns the embeddings of this graph into `other`, an isomorphic graph in which each atom has at least
-    /// as much room for attachments as the atom that is mapped to it. An embedding is given by the images of
-    /// `atoms`. The search stops as soon as it has found more than `most` embeddings.
+    /// Returns the embeddings of this graph into `other`: the maps that preserve bonds and the labels of
+    /// atoms, except that an atom can be mapped to an atom with more room for attachments. The result is
+    /// empty if the graphs have different numbers of atoms. An embedding is given by the atoms of `other` to
+    /// which it maps `atoms`. The search stops as soon as it has found more than `most` embeddings.
     pub(super) fn images(&self, atoms: &[usize], other: &Self, most: usize) -> Vec<Vec<usize>> {
         let n = self.atoms.len();
         if n != other.atoms.len() {
@@ -110,9 +114,9 @@ fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     out
 }
 
-/// Returns the maps from the stems of one fragment to the stems of an isomorphic fragment, in ascending
-/// order. A map lists the index of each stem's image. The result is empty if the fragments aren't
-/// isomorphic. The search stops as soon as it has found more than `most` maps.
+/// Returns the maps from the stems (attachment atoms) of one fragment to the stems of an isomorphic fragment,
+/// in ascending order. A map lists the index of each stem's image. The result is empty if the fragments
+/// aren't isomorphic. The search stops as soon as it has found more than `most` maps.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
     let rooms = |stems: &[Stem]| stems.iter().map(|stem| usize::from(stem.room)).sum::<usize>();
     if one.1.len() != other.1.len()
@@ -137,17 +141,19 @@ struct SymmetrySearch<'a> {
     to: &'a MarkedFragment,
     order: Vec<usize>,
     n_stems: usize,
-    /// The image of each atom to which the search has assigned an image.
+    /// The image of each atom, that is, the atom of the other graph to which the search maps it. Entries of
+    /// atoms that aren't mapped yet have no meaning.
     image: Vec<usize>,
     is_image: Vec<bool>,
     most: usize,
-    /// The images of the stems, for each embedding that has been found.
+    /// The atoms to which the stems (attachment atoms) are mapped, for each embedding that has been found.
     images: Vec<Vec<usize>>,
 }
 
 impl SymmetrySearch<'_> {
-    /// Assigns images to atom number `k` in the order of the search and to all later atoms. Adds every
-    /// embedding whose images of stems are new. Returns `true` if at least one embedding was found.
+    /// Maps the atom at index `k` in the order of the search, and all later atoms, to atoms of the other
+    /// graph. Adds to `images` one embedding for each way to map the remaining stems. Returns `true` if at
+    /// least one embedding was found.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {
             self.images.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
@@ -161,8 +167,8 @@ impl SymmetrySearch<'_> {
             (self.image[a], self.is_image[b]) = (b, true);
             any |= self.place(k + 1);
             self.is_image[b] = false;
-            // The images of atoms after the stems don't matter for the result. One embedding is therefore
-            // enough for each choice of images of the stems.
+            // Only the images of the stems are returned. For atoms that come after the stems in the order of
+            // the search, one embedding is therefore enough for each choice of images of the stems.
             if any && k >= self.n_stems || self.images.len() > self.most {
                 break;
             }
@@ -177,8 +183,9 @@ impl SymmetrySearch<'_> {
                 && self.from.distances[a][c] == self.to.distances[b][d]
         };
         let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
-        // Both fragments have room for the same number of attachments in all. If no atom has more room than
-        // its image, each atom therefore has the same room as its image in a complete map.
+        // An atom may be mapped to an atom with more room for attachments. If all atoms of one fragment
+        // together have as much room as those of the other (see `matchings`), a complete map nevertheless
+        // preserves the room of each atom.
         (one, orders) == (other, others) && room <= others_room && self.order[..k].iter().all(same_way)
     }
 }

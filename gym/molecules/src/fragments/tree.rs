@@ -9,9 +9,9 @@ use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
 pub(super) struct Link {
     /// The node of the fragment at the other end of the bond.
     pub(super) to: usize,
-    /// The index of the stem in the fragment at this end of the bond.
+    /// The index of the stem (attachment atom) in the fragment at this end of the bond.
     pub(super) stem: u8,
-    /// The index of the stem in the fragment at the other end of the bond.
+    /// The index of the stem (attachment atom) in the fragment at the other end of the bond.
     pub(super) other_stem: u8,
 }
 
@@ -22,8 +22,9 @@ pub(super) struct Tree {
     pub(super) links: Vec<Vec<Link>>,
 }
 
-/// Returns the weight of the arc between two fragments. Its two attributes are the stem at its source and
-/// the stem at its target. The attributes count stems from 1, the arguments from 0.
+/// Returns the edge value that a graph stores for the arc between two fragments. Its two attributes are the
+/// stem at its source and the stem at its target. The attributes number the stems from 1, and the arguments
+/// from 0.
 pub(super) fn arc(stem: u8, other: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, stem + 1);
@@ -41,7 +42,8 @@ impl Tree {
             let link = Link { to: edge.target().index(), stem: stem(0), other_stem: stem(1) };
             links[edge.source().index()].push(link);
         }
-        // Links are sorted, because the order of a graph's arcs has no meaning.
+        // The order in which a graph lists its edges has no meaning. The bonds of each node are sorted, so
+        // that the result doesn't depend on this order.
         for links in &mut links {
             links.sort_unstable_by_key(|link| link.to);
         }

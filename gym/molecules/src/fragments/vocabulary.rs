@@ -126,8 +126,8 @@ impl fmt::Display for FragmentLibrary {
 /// A distinct piece of the data set's molecules, with the number of its occurrences.
 struct Piece {
     molecule: Molecule,
-    /// The largest number of bonds that were cut at each atom in one molecule. The atoms are in canonical
-    /// order.
+    /// The largest number of bonds that were cut in one molecule, for each atom of the piece. The atoms are
+    /// in canonical order.
     cuts: Vec<u8>,
     count: usize,
 }
@@ -136,7 +136,7 @@ struct Piece {
 struct Pieces(HashMap<CanonicalKey, Piece>);
 
 impl Pieces {
-    /// Cuts a molecule into pieces, and adds them to the counts.
+    /// Cuts a molecule into pieces, and adds 1 to the count of each piece.
     fn add(&mut self, molecule: &Molecule) {
         let is_cut =
             |bond: &Bond| is_cuttable(bond) && (molecule.in_ring(bond.a) || molecule.in_ring(bond.b));

@@ -2,12 +2,13 @@
 //!
 //! The model is RDKit's. Each ring atom contributes 0, 1 or 2 electrons, depending on its element, charge,
 //! neighbours and multiple bonds. A ring with 4n + 2 electrons is aromatic. RDKit considers a smallest set of
-//! rings and unions of these rings. This module considers every simple ring of candidate atoms instead. The
-//! result therefore doesn't depend on the numbering of atoms, and chords of an aromatic ring (the central
-//! bond of azulene) are aromatic, too. The contribution of an atom doesn't depend on which of its ring bonds
-//! is double, so all Kekule forms of an aromatic system give the same result. Atoms with triple bonds aren't
-//! candidates (in RDKit, benzyne is aromatic). Oxygen and sulphur atoms contribute two electrons only if they
-//! are in a ring of up to 8 atoms, so oxonin isn't aromatic, as in RDKit.
+//! rings and unions of these rings. This module considers every simple ring of candidate atoms (atoms that
+//! can be in an aromatic ring) instead. The result therefore doesn't depend on the numbering of atoms, and
+//! chords of an aromatic ring (the central bond of azulene) are aromatic, too. The contribution of an atom
+//! doesn't depend on which of its ring bonds is double, so all Kekule forms of an aromatic system give the
+//! same result. Atoms with triple bonds aren't candidates (in RDKit, benzyne is aromatic). Oxygen and sulphur
+//! atoms contribute two electrons only if they are in a ring of up to 8 atoms, so oxonin isn't aromatic, as
+//! in RDKit.
 //!
 //! Each connected system of candidate atoms is processed separately. Rings of up to 24 atoms are considered
 //! first. If a system has more than 10,000 such rings, only rings of up to 12 atoms are considered. If
@@ -95,7 +96,7 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
 }
 
 /// Returns the indices of the bonds whose ends are both on the same aromatic ring. Each index comes with a
-/// flag: `true` if the bond is a chord of every such ring. RDKit doesn't treat these chords as aromatic.
+/// flag: `true` if the bond is a chord of every such ring. RDKit doesn't treat such chords as aromatic.
 pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     let n = molecule.atoms().len();
     if molecule.n_rings() == 0 {
@@ -153,13 +154,13 @@ struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],
     path: Vec<usize>,
-    /// The number of bonds from each atom to the first atom of the path. Only candidates are crossed, and
-    /// only those whose index isn't smaller than that of the first atom. The distance is `usize::MAX` for
-    /// atoms that are too far away.
+    /// The number of bonds from each atom to the first atom of the path that the search extends. Paths lead
+    /// only through candidates (atoms that can be in an aromatic ring) whose index isn't smaller than that of
+    /// the first atom. The distance is `usize::MAX` for atoms that are too far away.
     distance: Vec<usize>,
     /// The size of the largest rings that the search finds.
     longest: usize,
-    /// The largest number of rings. The search stops when it finds more.
+    /// The largest number of rings that the search may collect. It stops when it finds more.
     most: usize,
     rings: Vec<Vec<usize>>,
 }
@@ -170,7 +171,8 @@ impl<'a> RingSearch<'a> {
         Self { molecule, gives, path: Vec::new(), distance, longest: 0, most: 0, rings: Vec::new() }
     }
 
-    /// Returns the candidates connected to `start` by ring bonds, in ascending order.
+    /// Returns the candidates (atoms that can be in an aromatic ring) that ring bonds connect to `start`, in
+    /// ascending order.
     fn system(&self, start: usize) -> Vec<usize> {
         let mut system = self.molecule.reach(start, usize::MAX, |k| {
             let bond = self.molecule.bonds()[k];
@@ -180,8 +182,8 @@ impl<'a> RingSearch<'a> {
         system
     }
 
-    /// Returns the rings of a system. The size limit is the first limit of [`RINGS`] within which the
-    /// system doesn't have too many rings.
+    /// Returns the rings of a connected system of candidate atoms. The size limit is the first limit of
+    /// [`RINGS`] within which the system doesn't have too many rings.
     fn rings_of(&mut self, system: &[usize]) -> Vec<Vec<usize>> {
         for (longest, most) in RINGS {
             (self.longest, self.most) = (longest, most);
@@ -234,7 +236,8 @@ impl<'a> RingSearch<'a> {
     fn grow(&mut self, start: usize) -> bool {
         let Some(&last) = self.path.last() else { return true };
         for b in self.candidates(last, start) {
-            // The search finds each ring in both directions. This condition keeps only one of them.
+            // The search finds each ring twice, once in each direction around the ring. The condition on the
+            // second atom of the path keeps only one of the two.
             if b == start && self.path.len() > 2 && self.path[1] < last {
                 self.rings.push(self.path.clone());
                 if self.rings.len() > self.most {

@@ -42,7 +42,7 @@ pub enum MoleculeError {
         charge: i8,
         /// The sum of the atom's bond orders and hydrogens.
         valence: u8,
-        /// The valences that the table allows for this atom.
+        /// The valences that the `ValenceTable` in use allows for this atom.
         allowed: Vec<u8>,
     },
     /// The aromatic bonds of the molecule can't be replaced by alternating single and double bonds.

@@ -46,9 +46,9 @@ impl Molecule {
         (0..self.atoms().len()).map(hybridization).collect()
     }
 
-    /// Returns one flag per atom: `true` if the atom has a conjugated bond. Conjugated bonds are aromatic
-    /// bonds, and both bonds of a chain of three atoms that can conjugate, if one of the two is a multiple
-    /// bond.
+    /// Returns one flag per atom: `true` if the atom has a conjugated bond. All aromatic bonds are
+    /// conjugated. In a chain of three atoms that can all be part of a conjugated system, both bonds are
+    /// conjugated if one of them is a multiple bond.
     fn conjugated_atoms(&self) -> Vec<bool> {
         let n = self.atoms().len();
         let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();
@@ -72,8 +72,8 @@ impl Molecule {
         let least = usual(atom.element, 0)[0];
         let outer = atom.element.outer_electrons();
         let stretched = atom.charge == 0 && self.valence(a) > least;
-        // Phosphorus, sulphur and the heavier elements below them in the periodic table aren't part of
-        // conjugated systems. A sulphur with one neighbour, as in C=S, is an exception.
+        // Phosphorus, sulphur and selenium aren't part of conjugated systems. Sulphur and selenium with a
+        // single neighbour, as in C=S, are exceptions.
         let row = atom.element.number() > Element::F.number() + 1;
         let heavy = row && (outer == 5 || outer == 6 && self.degree(a) > 1);
         if stretched || heavy || least <= 1 || self.degree(a) > 3 {

@@ -58,8 +58,8 @@ impl Molecule {
         self.canonical_marked(self.graph(|k| self.class(k)))
     }
 
-    /// Computes the canonical form of the molecule's current Kekule form. Single and double bonds of
-    /// aromatic rings have different classes in it.
+    /// Computes the canonical form of the molecule's current Kekule form. Unlike in the canonical form of the
+    /// molecule, single and double bonds of aromatic rings have different classes.
     pub(super) fn canonical_kekule(&self) -> Canonical {
         self.canonical_marked(self.graph(|k| self.kekule_class(k)))
     }
@@ -126,8 +126,8 @@ impl Molecule {
         };
         let mut seen = BTreeSet::new();
         let mut different = Vec::new();
-        // Up to 65,536 forms of a thousand atoms each may exist, so they are processed in chunks to limit
-        // memory.
+        // There may be 65,536 placements in a molecule of a thousand atoms. They are processed in chunks, so
+        // that few molecules are in memory at a time.
         for some in placements.chunks(1_024) {
             different
                 .extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
@@ -135,8 +135,8 @@ impl Molecule {
         Some(different)
     }
 
-    /// Returns the molecule with other bond orders in its aromatic rings. Each aromatic atom has a double
-    /// bond to its partner in `mates`, and all other aromatic bonds are single.
+    /// Returns the molecule with other bond orders in its aromatic rings. An aromatic atom that has a partner
+    /// in `mates` has a double bond to it, and all other aromatic bonds are single.
     fn with_doubles(&self, mates: &[u32]) -> Self {
         let mut out = self.clone();
         for bond in out.bonds_mut().iter_mut().filter(|bond| bond.aromatic) {

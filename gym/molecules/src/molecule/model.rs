@@ -116,8 +116,8 @@ pub struct Molecule {
 }
 
 impl Molecule {
-    /// Creates a molecule without marks of stereochemistry from atoms and bonds. The function itself
-    /// determines which bonds are in rings and which are aromatic.
+    /// Creates a molecule without marks of stereochemistry from atoms and bonds. The function determines from
+    /// these which bonds are in rings and which are aromatic.
     ///
     /// # Errors
     /// [`MoleculeError::Valence`] for the first atom whose valence isn't in the table;

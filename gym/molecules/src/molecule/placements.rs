@@ -5,13 +5,13 @@ use super::aromaticity::has_ring_double;
 
 /// The largest number of placements of double bonds that are returned.
 const MAX_PLACEMENTS: usize = 1 << 16;
-/// The largest length of the list of partners, which has an entry per atom for each placement.
+/// The largest number of entries in the list of double-bond partners, which has an entry per atom for each
+/// placement.
 const MAX_PARTNERS: usize = 1 << 24;
-/// The number of examined atoms after which the search gives up. Examining this many atoms takes about half
-/// a second.
+/// The search gives up after it has examined this number of atoms. An atom is counted each time that it is
+/// examined. Examining this many atoms takes about half a second.
 const BUDGET: usize = 1 << 27;
-/// The entry in the list of partners for an atom that has none, because it has no double bond in aromatic
-/// rings.
+/// The entry in the list of double-bond partners for an atom without a double bond in aromatic rings.
 const NONE: u32 = u32::MAX;
 
 /// Returns all placements of the double bonds in aromatic rings, concatenated in one list. A placement has
@@ -47,7 +47,8 @@ impl MatchingSearch {
     fn all(mut self) -> Option<Vec<u32>> {
         let n = self.mate.len();
         let mut out = Vec::new();
-        // The atoms that got a partner, each with the number of its neighbours that have been tried.
+        // One atom of each matched pair, in the order in which the pairs were chosen. Each comes with the
+        // index of its next neighbour to try as a partner.
         let mut stack: Vec<(u32, usize)> = Vec::new();
         let mut next = self.fewest_choices()?;
         if next.is_none() {

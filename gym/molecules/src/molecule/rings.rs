@@ -18,8 +18,8 @@ pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
 }
 
 /// Calls `found` with the atoms and the bonds of each candidate ring of at most `longest` atoms, until
-/// `found` returns `false`. If `longest` is `usize::MAX`, the candidates include a smallest set of smallest
-/// rings.
+/// `found` returns `false`. A candidate consists of a bond and of the shortest paths from its ends to an
+/// atom, the root. If `longest` is `usize::MAX`, the candidates include a smallest set of smallest rings.
 fn for_each_ring(
     longest: usize,
     n: usize,
@@ -32,20 +32,19 @@ fn for_each_ring(
         neighbours[b].push((a, k));
     }
     for root in (0..n).filter(|&a| !neighbours[a].is_empty()) {
-        // The tree of shortest paths to the root. Each entry has the next atom and the next bond on the
-        // path from an atom to the root.
+        // The shortest paths from all atoms to the atom `root`. The entry of an atom has the next atom and
+        // the next bond on its path to `root`.
         let mut back: Vec<Option<(usize, usize)>> = vec![None; n];
-        // The neighbour of the root through which the shortest path from each atom leads. The entry is
-        // `None` for atoms that haven't been reached.
+        // For each atom, the neighbour of `root` through which the atom's shortest path to `root` leads. The
+        // entry is `None` for atoms that haven't been reached.
         let mut branch: Vec<Option<usize>> = vec![None; n];
         branch[root] = Some(root);
         let mut order = vec![(root, 0)];
         let mut next = 0;
         while let Some(&(a, distance)) = order.get(next) {
             next += 1;
-            // The length of a ring is the sum of the lengths of two paths to the root, plus 1 for the bond
-            // between their starts. Atoms whose distance is half of the largest length therefore need no
-            // further steps.
+            // A ring consists of two paths to `root` and of the bond between their first atoms. The lengths
+            // of the two paths differ by at most 1, so a path longer than `longest / 2` isn't needed.
             if 2 * distance >= longest {
                 break;
             }
@@ -68,9 +67,10 @@ fn for_each_ring(
             (atoms, on_way)
         };
         for (k, &(a, b)) in bonds.iter().enumerate() {
-            // A bond and the paths from its ends to the root form a ring if the paths meet only at the root.
-            // This is the case if the paths lead through different neighbours of the root. All other bonds
-            // are skipped, and bonds of atoms that haven't been reached, too.
+            // A bond and the shortest paths from its ends to the atom `root` form a ring if the paths meet
+            // only there. This is the case if the paths lead through different neighbours of `root`. All
+            // other bonds are skipped, also those of atoms that have no path to `root` within the limit on
+            // the ring's size.
             if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none()
             {
                 continue;
@@ -87,8 +87,8 @@ fn for_each_ring(
 }
 
 /// Adds a ring to the independent rings in `rows`. Returns `false` if the ring is a sum of these rings: a
-/// bond is in the sum if an odd number of them has it. A row holds the bonds of a ring, or of such a sum, as
-/// bits. The leading bond of a row is in no later row.
+/// bond is in the sum if an odd number of them has it. Each row represents a ring or a sum of rings by one
+/// bit per bond, together with the index of the first of its bonds. No later row has this first bond.
 fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: usize) -> bool {
     let mut row = vec![0u64; n_bonds.div_ceil(64)];
     for bond in ring {

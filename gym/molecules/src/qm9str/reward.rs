@@ -12,7 +12,8 @@ use super::{BLOCKS, Qm9Str};
 const SCORES: &[u8] = include_bytes!("../../data/qm9str_rewards.f32");
 /// The smallest score that is used. A lower score (some are negative) is replaced by this number.
 const LOWEST: f64 = 1e-3;
-/// The reward of the best string. All rewards are scaled accordingly.
+/// The largest reward of a string. All rewards are multiplied by a constant, such that the largest is this
+/// number.
 const LARGEST: f64 = 100.0;
 
 /// The reward R = max(score, 1e-3)^exponent, scaled so that the largest reward is 100.

@@ -86,8 +86,8 @@ fn without_isotopes(smiles: &str) -> (String, usize) {
 
 fn largest(table: &ValenceTable, smiles: &str) -> Result<(Molecule, LeftOut), MoleculeError> {
     let mut best: Option<(Molecule, LeftOut)> = None;
-    // This initial value is never returned. A text has at least one part, and if no part can be read, the
-    // error of a part replaces this value.
+    // This initial value is never returned: if no part of the text can be read, the error of a part replaces
+    // it.
     let mut refused = MoleculeError::Disconnected { atom: 0 };
     for part in smiles.split('.') {
         match Molecule::read_noting(table, part) {

@@ -15,8 +15,8 @@ impl Molecule {
         let (with, without): (Vec<usize>, Vec<usize>) =
             (0..atoms.len()).filter(cation).partition(|&a| atoms[a].hydrogens > 0);
         let table = ValenceTable::default();
-        // An anion of boron with four neighbours can't gain a proton, because neutral boron has only three
-        // bonds.
+        // An atom can gain a proton only if the table has its valence plus 1 for the neutral element. An
+        // anion of boron with four neighbours therefore can't.
         let takes_proton = |a: usize| table.valences(atoms[a].element, 0).contains(&(self.valence(a) + 1));
         let anion = |&a: &usize| atoms[a].charge == -1 && !beside(a, 1..=4) && takes_proton(a);
         let mut anions: Vec<usize> = (0..atoms.len()).filter(anion).collect();

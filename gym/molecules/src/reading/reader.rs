@@ -94,9 +94,9 @@ pub struct MoleculeReader<R> {
     is_at_end: bool,
 }
 
-/// A record of a file. The three entries are the record's SMILES (or, if it has none, the text that
-/// replaces it in messages), the error if the record can't be converted into a SMILES, and the number of
-/// the record's wedge bonds.
+/// A record of a file. The first entry is the record's SMILES, or the text that replaces it in messages. The
+/// second is the error if the record can't be converted into a SMILES. The third is how many wedge bonds the
+/// record has.
 type Record = (String, Option<MoleculeError>, usize);
 
 impl MoleculeReader<Box<dyn BufRead + Send>> {
@@ -235,8 +235,8 @@ impl<R: BufRead> MoleculeReader<R> {
     }
 
     /// Returns the layout of the file. It is determined by the first line that isn't empty and doesn't begin
-    /// with `#`. Before this line, the layout is that of a file without a header. Returns `None` if `text` is
-    /// the header, because a header isn't a record.
+    /// with `#`. For lines before it, the function returns the layout of a file without a header. Returns
+    /// `None` if `text` is the header, because a header isn't a record.
     fn table_of(&mut self, text: &str) -> Result<Option<Table>> {
         if self.table.is_some() || text.starts_with('#') {
             return Ok(self.table.or(Some(Table::LINES)));

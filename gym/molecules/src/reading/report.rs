@@ -90,8 +90,8 @@ impl fmt::Display for SkippedLine {
 pub struct ReadReport {
     /// The number of lines that were converted into molecules.
     pub read: usize,
-    /// The number of molecules from which marks of stereochemistry were removed. These are marks that belong
-    /// to no stereo element or are incomplete and, in SD files, wedges.
+    /// The number of molecules from which marks of stereochemistry were removed: marks at atoms and double
+    /// bonds that have no two configurations, incomplete marks and, in SD files, wedges.
     pub without_stereo: usize,
     /// The number of molecules from lines with several parts (`.`), of which only the largest part was kept.
     pub without_parts: usize,

@@ -28,7 +28,7 @@ struct BlockBond {
     kind: u8,
 }
 
-/// A record of an SD file, which takes the record's lines one by one.
+/// The contents of a record of an SD file, collected line by line.
 #[derive(Default, Debug)]
 pub(super) struct SdRecord {
     line: usize,
@@ -106,7 +106,7 @@ impl SdRecord {
 
     fn bond(&mut self, text: &str) -> Result<(), &'static str> {
         let ends = field(text, 0, 3).zip(field(text, 3, 3)).zip(field(text, 6, 3));
-        let ((a, b), kind) = ends.ok_or("a bond has no two atoms and a type")?;
+        let ((a, b), kind) = ends.ok_or("a bond lacks one of its two atoms or its type")?;
         let n = self.atoms.len();
         let (a, b): (usize, usize) = (a, b);
         if !(1..=n).contains(&a) || !(1..=n).contains(&b) || a == b {
@@ -184,8 +184,8 @@ fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
         beside[bond.a].push((k, bond.b, bond.kind));
         beside[bond.b].push((k, bond.a, bond.kind));
     }
-    // Roots of the tree of atoms are chosen in this order. Hydrogens come last, because no branch may start
-    // at a hydrogen in SMILES.
+    // The text of each molecule begins at the first of its atoms in this order. Hydrogens come last, because
+    // in SMILES no branch may start at a hydrogen.
     let mut roots: Vec<usize> = (0..atoms.len()).collect();
     roots.sort_by_key(|&a| ["H", "D", "T"].contains(&atoms[a].symbol.as_str()));
     let steps = |a: usize| beside[a].iter().map(|&(k, b, _)| (k, b)).collect();

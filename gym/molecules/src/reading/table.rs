@@ -35,7 +35,8 @@ impl Table {
                     .position(|field| field == "smiles")
                     .or_else(|| names.iter().position(|field| field.ends_with("smiles"))),
             };
-            // The separator is unknown if there is only one column.
+            // A header with a single column doesn't show which separator the file uses. With `None`, a SMILES
+            // ends at any separator.
             Some(Self { separator: (names.len() > 1).then_some(separator), column: column? })
         })
     }

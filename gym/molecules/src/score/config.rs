@@ -204,7 +204,7 @@ impl MoleculeScore for FactoredScore {
                         "give the property a finite value of 0 or more, or another shape, such as a window";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
-                // A factor with the power 0 is 1, even if the property's shape is 0.
+                // A factor with the power 0 is 1, even if its shape maps the property to 0.
                 let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
                 sum += log;
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {

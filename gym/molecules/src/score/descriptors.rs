@@ -35,7 +35,7 @@ impl Molecule {
         let fits = |row: &&(Element, bool, [i8; 6], f64)| {
             row.0 == atom.element && row.2 == look && (!row.1 || in_three_ring(self, a))
         };
-        // Ertl's formula applies to atoms that aren't in the table.
+        // An atom without a row in `POLAR_SURFACES` gets the contribution of Ertl's formula.
         let other = base - per_neighbour * self.neighbours(a).len() as f64 + 1.5 * f64::from(atom.hydrogens);
         POLAR_SURFACES.iter().find(fits).map_or(other.max(0.0), |row| row.3)
     }

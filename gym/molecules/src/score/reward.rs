@@ -48,8 +48,8 @@ pub struct MoleculeReward<S, C = MoleculeCodec> {
 }
 
 impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
-    /// Creates the reward from a score. `codec` is the codec of the environment, or the library of
-    /// fragments if states are trees of fragments.
+    /// Creates the reward from a score. `codec` converts states into molecules: it is the codec of the
+    /// environment, or the library of fragments if states are trees of fragments.
     pub fn new(codec: &C, score: S) -> Self {
         Self { codec: codec.clone(), score }
     }

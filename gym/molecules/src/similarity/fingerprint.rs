@@ -5,17 +5,17 @@ use crate::Molecule;
 /// The number of 64-bit words in a fingerprint.
 const WORDS: usize = 32;
 
-/// A circular fingerprint of 2,048 bits (Rogers and Hahn, *Extended-Connectivity Fingerprints*, 2010:
-/// ECFP4, or Morgan fingerprints of radius 2). A bit is set for each environment of up to two bonds around
-/// an atom.
+/// A circular fingerprint of 2,048 bits (Rogers and Hahn, *Extended-Connectivity Fingerprints*, 2010: ECFP4,
+/// or Morgan fingerprints of radius 2). A bit is set for each environment: an atom alone, or with its
+/// surroundings within one or two bonds.
 ///
-/// The environments are those of [`Molecule::environments`]. The bit of an environment is its number modulo
-/// 2,048. The numbers are hashes of this library, so the bits differ from RDKit's. Similarities equal those
-/// of RDKit's generator with `includeRedundantEnvironments`, unless different environments share a bit. By
-/// default, RDKit leaves out an environment if another one covers the same bonds, and RDKit's hashes decide
-/// which of them is left out. Similarities then differ from RDKit's, for small molecules by 0.1 and more
-/// (ethane and propane: 0.125 here, 0.2 in RDKit). Thresholds from the literature are therefore only a
-/// guide.
+/// The environments are those of [`Molecule::environments`]. The index of an environment's bit is the
+/// environment's number modulo 2,048. The numbers are hashes of this library, so the bits differ from
+/// RDKit's. Similarities equal those of RDKit's generator with `includeRedundantEnvironments`, unless
+/// different environments share a bit. By default, RDKit leaves out an environment if another one covers the
+/// same bonds, and RDKit's hashes decide which of them is left out. Similarities then differ from RDKit's,
+/// for small molecules by 0.1 and more (ethane and propane: 0.125 here, 0.2 in RDKit). Thresholds from the
+/// literature are therefore only a guide.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule};
@@ -33,13 +33,15 @@ impl Fingerprint {
     /// The number of bits in a fingerprint.
     pub const BITS: usize = 64 * WORDS;
 
-    /// Computes the fingerprint of a molecule from environments of up to two bonds around each atom.
+    /// Computes the fingerprint of a molecule from each atom alone, and from its surroundings within one and
+    /// two bonds.
     #[must_use]
     pub fn from_molecule(molecule: &Molecule) -> Self {
         Self::with_radius(molecule, 2)
     }
 
-    /// Computes the fingerprint of a molecule from environments of up to `radius` bonds around each atom.
+    /// Computes the fingerprint of a molecule from each atom alone, and from its surroundings within 1, 2,
+    /// ... and `radius` bonds.
     #[must_use]
     pub fn with_radius(molecule: &Molecule, radius: usize) -> Self {
         let mut words = [0; WORDS];
@@ -61,7 +63,7 @@ impl Fingerprint {
     #[must_use]
     pub fn tanimoto(&self, other: &Self) -> f64 {
         let both: u32 = self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones()).sum();
-        // The denominator is above 0: each atom is an environment, so at least one bit is set.
+        // The denominator is above 0: each atom alone sets a bit, so at least one bit is set.
         f64::from(both) / f64::from(self.count() + other.count() - both)
     }
 }
@@ -95,7 +97,7 @@ impl Molecule {
         };
         let mut numbers: Vec<u64> = self.atoms().iter().enumerate().map(alone).collect();
         let mut found: BTreeSet<u64> = numbers.iter().copied().collect();
-        // A molecule with a single atom has no surroundings.
+        // A molecule without bonds is a single atom, which has no surroundings.
         let layers = if self.bonds().is_empty() { 0 } else { radius as u64 };
         for layer in 1..=layers {
             let around = |a: usize| {

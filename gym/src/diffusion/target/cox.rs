@@ -18,7 +18,7 @@ use crate::diffusion::kernel::Normals;
 pub struct CoxProcess {
     side: usize,
     counts: Vec<f64>,
-    /// The matrix K^-1, the precision of the prior.
+    /// The matrix K^-1: the inverse of the covariance of the prior.
     precision: Mutex<Tensor>,
     log_normaliser: f64,
 }
@@ -69,7 +69,8 @@ impl CoxProcess {
         &self.counts
     }
 
-    /// Returns the vector `K^-1 (x - mu)` for each point x, `[n, d]`.
+    /// Returns the vector `K^-1 (x - mu)` for each point x, `[n, d]`, with mu and K the mean and the
+    /// covariance of the prior of the log-intensities.
     fn pulled(&self, points: &Reals) -> Result<Reals> {
         let away = points.to_tensor(Kind::Double, Device::Cpu) - mean();
         let precision = self.precision.lock().unwrap_or_else(PoisonError::into_inner);

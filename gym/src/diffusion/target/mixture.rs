@@ -20,7 +20,7 @@ pub struct Mixture {
     weights: Vec<f64>,
     means: Reals,
     sds: Reals,
-    /// The log of each component's weight times the normaliser of its density.
+    /// The log of a product for each component: its weight, times the factor that normalises its density.
     log_heights: Vec<f64>,
 }
 
@@ -194,7 +194,8 @@ impl Target for Mixture {
         Some(out)
     }
 
-    /// Returns the means of the components as modes. The radius is twice the largest standard deviation.
+    /// Returns the means of the components as modes. The radius within which a mode counts as found is twice
+    /// the largest standard deviation.
     fn modes(&self) -> Option<(Reals, f64)> {
         let widest = self.sds.values().iter().copied().fold(0.0, f64::max);
         Some((self.means.clone(), 2.0 * widest))

@@ -5,12 +5,12 @@ use tch::{Kind, Tensor};
 use super::{OriginalReward, check_points};
 use crate::hypergrid::HyperGrid;
 
-/// A mixture of a flat reward and that of Bengio et al. (2021), under a condition `c` in `[0, 1]` of each
-/// trajectory.
+/// A mixture of a flat reward and the hyper-grid's reward by Bengio et al. (2021), under a condition `c` in
+/// `[0, 1]` of each trajectory.
 ///
-/// The reward is `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`. Here `r0`, `r1` and `r2` are the
-/// parameters of the [`OriginalReward`]. At c = 0 every point earns as much as a mode; at c = 1 the reward is
-/// the original reward. The conditions of `n` points are a tensor `[n, 1]`.
+/// The reward is `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`. Here `R_original` is the
+/// [`OriginalReward`], and `r0`, `r1` and `r2` are its parameters. At c = 0 every point earns as much as a
+/// mode; at c = 1 the reward is `R_original`. The conditions of `n` points are a tensor `[n, 1]`.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};
@@ -64,7 +64,7 @@ impl ConditionalReward {
     }
 
     /// Returns log Z under a condition c: `log((1 - c) (r0 + r1 + r2) H^D + c Z_original)`, with `H^D` the
-    /// number of points of the grid and `Z_original` the sum of the original reward.
+    /// number of points of the grid and `Z_original` the sum of the [`OriginalReward`] over all points.
     ///
     /// # Errors
     /// [`Error::Config`] for a condition outside `[0, 1]`.

@@ -3,8 +3,9 @@ use gfn::{Error, Result, Rng};
 use super::point_hash::PointHash;
 use super::{GridReward, PointReward, RewardKind, random_point};
 
-/// The number of random points that estimate which share of all points belongs to a tier, if no closed form
-/// gives this share.
+/// The number of random points used to estimate which share of all points meets the conditions of a tier, if
+/// no closed form gives this share. A tier adds to the reward of points that meet its conditions and those of
+/// all earlier tiers.
 const SAMPLES: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -14,8 +15,8 @@ struct Corrupted {
     tiers: Vec<Corruption>,
 }
 
-/// The corruption of one tier. One hash decides which points are moved out of the tier, another which points
-/// are moved into it.
+/// The corruption of one tier (conditions that increase the reward of the points that meet them). One hash
+/// decides which points are moved out of the tier, another which points are moved into it.
 #[derive(Clone, Copy, Debug)]
 struct Corruption {
     demotes: PointHash,
@@ -25,8 +26,9 @@ struct Corruption {
 }
 
 impl Corrupted {
-    /// Returns the set of tiers that a point belongs to after corruption. The argument `tiers` is the set of
-    /// tiers whose conditions the point meets. Bit `1 << t` of either set represents tier `t`.
+    /// Returns the set of tiers that a point belongs to after points were moved into and out of tiers. The
+    /// argument `tiers` is the set of tiers whose conditions the point meets. Bit `1 << t` of either set
+    /// represents tier `t`.
     fn corrupt(&self, point: &[u16], tiers: u32) -> u32 {
         let mut out = tiers;
         for (t, tier) in self.tiers.iter().enumerate() {
@@ -38,7 +40,7 @@ impl Corrupted {
     }
 }
 
-/// Returns, for each tier of the base reward, the share of all points that meet the conditions of this tier.
+/// Returns, for each tier of the base reward, which share of all points meets the conditions of this tier.
 fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
     let grid = base.grid();
     let n = base.grid().n_states() as f64;

@@ -77,15 +77,15 @@ impl FromStr for RewardKind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// A level with many modes, or small differences between rewards.
+    /// A level of difficulty with many modes, or small differences between rewards.
     Easy,
-    /// A level with the default parameters of the reward, or with similar parameters.
+    /// A level of difficulty with the default parameters of the reward, or with similar parameters.
     Medium,
-    /// A level with fewer modes than `Medium`, or larger differences between rewards.
+    /// A level of difficulty with fewer modes than `Medium`, or larger differences between rewards.
     Hard,
-    /// A level with fewer modes than `Hard`.
+    /// A level of difficulty with fewer modes than `Hard`.
     Challenging,
-    /// A level with almost no modes, and with little or no reward at points that aren't modes.
+    /// A level of difficulty with almost no modes, and with little or no reward at points that aren't modes.
     Impossible,
     /// A reward with a single rule, to compare with the presets of 16 and 64 rules. A rule is a set of
     /// conditions on a point. A reward with several rules assigns one of them to each point.

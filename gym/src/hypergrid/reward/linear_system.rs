@@ -71,12 +71,12 @@ impl LinearSystem {
         self.consistent && self.rows.iter().all(|&(mask, odd)| parity(mask & bits) == odd)
     }
 
-    /// Returns a solution. Unknowns that the equations don't determine have their values in `free`. Returns
-    /// `None` if there is no solution.
+    /// Returns a solution. Unknowns that the equations don't determine keep the values that they have in
+    /// `free`. Returns `None` if there is no solution.
     pub(super) fn solution(&self, free: u128) -> Option<u128> {
         let solve = |bits: u128, &(mask, odd): &(u128, bool)| {
-            // The lowest unknown of an equation occurs in no other equation, so flipping it keeps the others
-            // true.
+            // The lowest unknown of an equation occurs in no other equation, so flipping this unknown keeps
+            // the other equations true.
             if parity(mask & bits) == odd { bits } else { bits ^ lowest(mask) }
         };
         self.consistent.then(|| self.rows.iter().fold(free, solve))

@@ -56,7 +56,8 @@ trait PointReward: Debug + Send + Sync {
         None
     }
 
-    /// Returns the table of tiers; `None` for a reward that isn't built from tiers.
+    /// Returns the tiers (conditions, each with an amount that is added to the reward) from which the reward
+    /// is built; `None` for a reward without tiers.
     fn tiered(&self) -> Option<&TieredReward> {
         None
     }
@@ -90,8 +91,8 @@ pub struct GridReward {
 }
 
 impl GridReward {
-    /// Builds a reward from its name, its grid, the reward of a point without any bonus, its mode threshold,
-    /// and the function that gives the reward of each point.
+    /// Builds a reward from its name, its grid, the reward of a point without any bonus, the smallest reward
+    /// of a mode, and the function that gives the reward of each point.
     fn new(
         kind: RewardKind,
         grid: &HyperGrid,
@@ -157,7 +158,8 @@ impl GridReward {
         self.points.log_z()
     }
 
-    /// Returns the table of tiers; `None` for a reward that isn't built from tiers.
+    /// Returns the tiers (conditions, each with an amount that is added to the reward) from which the reward
+    /// is built; `None` for a reward without tiers.
     #[must_use]
     pub fn tiered(&self) -> Option<&TieredReward> {
         self.points.tiered()
@@ -175,7 +177,8 @@ impl GridReward {
         states.rows().map(|point| self.grid.contains(point) && self.is_mode_at(point)).collect()
     }
 
-    /// Sums over all points, which gives log Z and the number of modes of any reward.
+    /// Sums the rewards of all points and counts the modes, which gives log Z and the number of modes of any
+    /// reward.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] for a grid of more than `limit` points.

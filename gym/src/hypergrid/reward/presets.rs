@@ -8,15 +8,17 @@ use super::{
 };
 use crate::hypergrid::HyperGrid;
 
-/// The seed of random coefficients and checks in the five levels from `Easy` to `Impossible`, of the checks
-/// that all `k` presets (`K1`, `K16`, `K64` and their matched variants) of `bitwise_xor` share, and of the
-/// hash that chooses the modes of `uniform_random`. Parity checks of the five levels use this seed plus the
-/// index of the level.
+/// A seed with several uses. In the five levels from `Easy` to `Impossible` it gives the coefficients of
+/// `conditional_multiscale`, the hash that chooses the modes of `uniform_random` and, plus the index of the
+/// level, the parity checks of `bitwise_xor`. It also gives the parity checks that all `k` presets (`K1`,
+/// `K16`, `K64` and their matched variants) of `bitwise_xor` share.
 const SEED: u64 = 42;
-/// The seed of the rules of `k` presets (`K1`, `K16`, `K64` and their matched variants). The seed gives the
-/// same first rules for any number of rules.
+/// The seed of the rules of `k` presets (`K1`, `K16`, `K64` and their matched variants). A rule is a set of
+/// conditions, and exactly one of a preset's rules applies to each point. A preset with more rules begins
+/// with the same rules as a preset with fewer rules.
 const RULE_SEED: u64 = 2025;
-/// The seed of the hashes that decide which points a corruption moves.
+/// The seed of the `corrupted` reward, whose hashes decide which points stop being modes and which points
+/// become modes.
 const CORRUPTION_SEED: u64 = 137;
 
 impl RewardKind {
@@ -107,8 +109,8 @@ impl BitwiseXor {
     /// Returns the parameters of a [preset](RewardKind::preset).
     ///
     /// # Errors
-    /// [`Error::Config`] for a `k` preset on fewer than 10 dimensions, or a matched preset at a height of 4
-    /// or below.
+    /// [`Error::Config`] for a `k` preset (`K1`, `K16` and so on) on fewer than 10 dimensions, or a matched
+    /// preset (`K1Matched` and so on) at a height of 4 or below.
     pub fn preset(grid: &HyperGrid, preset: Preset) -> Result<Self> {
         let kind = RewardKind::BitwiseXor;
         if let Some((n_rules, matched)) = rules_of(preset) {
@@ -126,11 +128,11 @@ impl BitwiseXor {
 }
 
 impl MultiplicativeCoprime {
-    /// Returns the parameters of a [preset](RewardKind::preset). From the third tier on, the values of
-    /// neighbouring dimensions must be coprime. The last tier requires the least common multiple
-    /// [`LcmTarget::Full`]. The exceptions are `easy`, which requires none, and the `k` presets, which
-    /// require that of the point's rule. In matched presets all rules require `Full`, so that rules only
-    /// group the points.
+    /// Returns the parameters of a [preset](RewardKind::preset). From the third tier on, the numbers `x + 1`
+    /// of neighbouring dimensions, with `x` their coordinates, must be coprime. The last tier requires the
+    /// least common multiple [`LcmTarget::Full`]. The exceptions are `easy`, which requires none, and the `k`
+    /// presets (`K1`, `K16`), which require that of the point's rule. In matched presets (such as
+    /// `K1Matched`) all rules require `Full`, so that rules only group the points.
     ///
     /// # Errors
     /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched:
@@ -160,10 +162,11 @@ impl MultiplicativeCoprime {
 }
 
 impl ConditionalMultiscale {
-    /// Returns the parameters of a [preset](RewardKind::preset), in base 4 with a filter of width 2 (3 for
-    /// matched presets). In levels from hard on and in `k` presets that aren't matched, the digits of the
-    /// finer tiers must add up to multiples of 2. In matched presets the digits of each tier must add up to a
-    /// multiple of 3.
+    /// Returns the parameters of a [preset](RewardKind::preset), in base 4 with a `filter_width` of 2 (3 for
+    /// matched presets, such as `K1Matched`). Tiers may also require that the sum of their digits over the
+    /// dimensions with conditions is a multiple of a number. This number is 3 in all tiers of matched
+    /// presets. It is 2 in the other `k` presets and in the levels `Hard`, `Challenging` and `Impossible`,
+    /// except that the first tier (in `Challenging` the first two) has no such condition.
     ///
     /// # Errors
     /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more dimensions only a
@@ -193,7 +196,9 @@ impl ConditionalMultiscale {
     }
 }
 
-/// Returns the number of rules of a `k` preset, and `true` for a matched preset; `None` for other presets.
+/// Returns the number of rules of a `k` preset (`K1`, `K16` and so on), and `true` for a matched preset
+/// (`K1Matched` and so on). A rule is a set of conditions, and exactly one rule applies to each point.
+/// Returns `None` for other presets.
 fn rules_of(preset: Preset) -> Option<(usize, bool)> {
     match preset {
         Preset::K1 => Some((1, false)),

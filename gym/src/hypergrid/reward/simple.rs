@@ -13,9 +13,9 @@ struct Cosine {
     grid: HyperGrid,
     r0: f64,
     r1: f64,
-    /// The factor f(a) of the product for each value of a coordinate.
+    /// The factor f(a) that each value of a coordinate contributes to the product in the cosine reward.
     factors: Vec<f64>,
-    /// The smallest product of factors that makes a point a mode.
+    /// The smallest product of the coordinates' factors f(a) at which a point is a mode.
     mode_product: f64,
 }
 
@@ -24,8 +24,8 @@ impl Cosine {
         point.iter().map(|&x| self.factors[usize::from(x)]).product()
     }
 
-    /// Returns `true` if a product is as large as that of a mode. A small margin keeps rounding from deciding
-    /// about products equal to the threshold.
+    /// Returns `true` if the product of a point's factors is large enough for a mode. A small margin keeps
+    /// rounding from deciding about products equal to the threshold.
     fn reaches(&self, product: f64) -> bool {
         product >= self.mode_product * (1.0 - 1e-9)
     }

@@ -1,5 +1,5 @@
-//! Rewards that divide coordinates into zones: the original reward with its plateau and band, and the
-//! deceptive reward.
+//! Rewards that divide coordinates into zones: `OriginalReward` with its plateaus and bands, and the
+//! deceptive reward (`GridReward::deceptive`).
 
 use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
@@ -35,7 +35,8 @@ struct ZoneReward {
 }
 
 impl ZoneReward {
-    /// Builds the reward whose outer zone consists of the coordinates with `a > twentieths / 20`.
+    /// Builds the reward whose outer zone consists of the coordinates whose distance [`a`](Zone) from the
+    /// middle is above `twentieths / 20`.
     fn new(grid: &HyperGrid, twentieths: u64, values: [f64; 3]) -> Self {
         // |2 x - top| is 2 top a, so that a > n/20 is equivalent to 10 |2 x - top| > n top.
         let top = grid.height() as u64 - 1;

@@ -151,7 +151,7 @@ fn copies_of_searched_parts_are_interchangeable() {
         for _ in 0..4 {
             double(&mut part, rng.below(n) as u32);
         }
-        // The hub has edges to all nodes, which keeps the part connected.
+        // The hub has edges to all other nodes, so that the graph `part` is connected.
         let hub = part.add_node(Node::from_class(1));
         for a in 0..hub {
             part.add_edge(hub, a, Edge::default()).unwrap();

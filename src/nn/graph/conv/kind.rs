@@ -55,8 +55,8 @@ pub enum ConvKind {
         /// The number of attention heads, which must divide the embedding width.
         heads: i64,
     },
-    /// Attention along edges in both directions, and to and from a virtual node of each graph that holds the
-    /// condition. The attention depends on edge classes and attributes. The design is that of
+    /// Attention along edges in both directions, and to and from a virtual node of each graph. The virtual
+    /// node holds the condition. The attention depends on edge classes and attributes. The design is that of
     /// `GraphTransformer` in the repository recursionpharma/gflownet, with a norm before each attention and
     /// each perceptron.
     ///

@@ -52,8 +52,8 @@ impl Plan {
 /// Successive states of a trajectory differ by one action, so many of their nodes have equal values. Nodes
 /// are coloured by Weisfeiler-Leman refinement: two nodes get the same colour if they and their neighbours
 /// had the same colours before. A round computes one row for each colour. The result is exact, because nodes
-/// of the same colour get the same value from any round. If the engine computes sums as matrix products, each
-/// node has a separate row in all rounds.
+/// of the same colour get the same value from any round. If the engine (the code that computes on tensors, or
+/// on the host) computes sums as matrix products, each node has a separate row in all rounds.
 ///
 /// The type `T` is the engine's type for lists of row indices.
 pub(crate) struct MessageRounds<T> {
@@ -62,16 +62,17 @@ pub(crate) struct MessageRounds<T> {
     pub(crate) features: Vec<usize>,
     /// The rounds of message passing, in order.
     pub(crate) rounds: Vec<MessageRound<T>>,
-    /// The index of each node's row after the last round, `[N]`; `None` if row `i` belongs to node `i`.
+    /// The index of each node's row of values after the last round of message passing, `[N]`; `None` if row
+    /// `i` belongs to node `i`.
     pub(crate) index: Option<T>,
 }
 
 /// The row indices of one round, which computes `R'` rows from `R` rows. A row holds the values of one node,
 /// or of several nodes with equal values.
 pub(crate) struct MessageRound<T> {
-    /// The index of each receiver's row among the rows before the round, `[R']`. The field is `None` if every
-    /// node has a separate row before the round. Then every node also has one after the round, with the same
-    /// index.
+    /// The index of each receiver's row among the rows of node values before the round, `[R']`; `None` if
+    /// every node has a separate row before the round. In that case every node also has a separate row after
+    /// the round, with the same index.
     pub(crate) receivers: Option<T>,
     /// The index of each message's entry in the table of messages, ordered by receiver, `[M]`. The
     /// [`MessageKind`] defines the table.
@@ -89,7 +90,7 @@ struct EdgeMessages<T> {
     /// The index of each message's edge vector. In directed graphs the vectors of messages along edges come
     /// first, followed by the vectors of messages against edges.
     edges: T,
-    /// The index of the row that receives each message.
+    /// The index of the row of node values that receives each message.
     receivers: T,
 }
 
@@ -121,8 +122,9 @@ impl MessageKind {
 }
 
 impl<T> MessageRounds<T> {
-    /// The number of distinct rows per node from which each node gets a separate row, even if some nodes have
-    /// equal values. Then few rows would be saved, and gathering shared rows costs time, too.
+    /// The limit of the number of distinct rows divided by the number of nodes. From this limit on each node
+    /// gets a separate row, even if some nodes have equal values. Sharing would then save few rows, and
+    /// gathering shared rows costs time, too.
     const MAX_ROWS_PER_NODE: f64 = 0.8;
 
     /// Finds, for each round of message passing, which nodes get equal values, so that the values of all
@@ -214,10 +216,10 @@ impl<T> MessageRound<T> {
         }
     }
 
-    /// Adds the messages `relu(row + edge vector)` to the rows of their receivers, `to`, `[R', D]`. `edges`
-    /// holds the edge vector of each message of the batch. In undirected graphs `edges` is `[M, D]`. In
-    /// directed graphs `edges` is `[2 E, D]`: first the vectors of messages along edges, then those of
-    /// messages against edges.
+    /// Adds messages to the rows `to` of their receivers, `[R', D]`. A message is `relu(row + edge vector)`,
+    /// computed from the sender's row in `rows`. `edges` holds the edge vector of each message of the batch.
+    /// In undirected graphs `edges` is `[M, D]`. In directed graphs `edges` is `[2 E, D]`: first the vectors
+    /// of messages along edges, then those of messages against edges.
     pub(crate) fn add_messages<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -231,8 +233,8 @@ impl<T> MessageRound<T> {
     }
 
     /// Computes the attention of each receiver to its messages, `[R', D]`. `to` holds a row per receiver. A
-    /// message consists of a row of `rows` and an edge vector. `edges` has the vectors that `add_messages`
-    /// expects, followed by one vector for messages of nodes to themselves.
+    /// message consists of the sender's row in `rows` and an edge vector. `edges` has the vectors that
+    /// `add_messages` expects, followed by one vector for messages of nodes to themselves.
     pub(crate) fn attend_along<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -291,7 +293,8 @@ impl Colours {
     }
 
     /// Refines the colours in one step, by the colour of each node and the colours of its neighbours. `edges`
-    /// is empty or holds a key per message. Nodes whose messages have different keys get different colours.
+    /// holds a number per message that encodes the features of the message's edge, or is empty if messages
+    /// don't depend on these features. Nodes whose messages have different numbers get different colours.
     fn refined(&self, neighbours: &Neighbours, edges: &[i64]) -> Self {
         let mut received: Vec<(i64, i64)> = Vec::new();
         let keys = (0..self.colour_of_node.len()).map(|node| {
@@ -316,7 +319,7 @@ impl Colours {
     }
 }
 
-/// Returns the key of each node before the first round, which holds the node's features.
+/// Returns the key of each node before the first round of message passing. The key holds the node's features.
 fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<Item = Key> + 'a {
     let sizes = if plan.counts.degrees { sizes_of_nodes(arrays) } else { Vec::new() };
     let lengths = plan.counts.closed_walks;

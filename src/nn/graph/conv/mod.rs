@@ -55,7 +55,8 @@ enum Messages {
         outgoing: Linear,
     },
     /// The layers of a GATv2 round. The vector `itself`, `[1, D]`, is used instead of an edge vector in the
-    /// message of a node to itself. The vector `against` has the same meaning as in a GINE round.
+    /// message of a node to itself. The vector `against` is added to the edge vectors of messages against the
+    /// direction of their edges.
     Gat {
         to: Linear,
         from: Linear,
@@ -68,7 +69,7 @@ enum Messages {
 }
 
 impl Conv {
-    /// Builds a round of this kind, which must not be [`ConvKind::Transformer`].
+    /// Builds a round of message passing of this kind, which must not be [`ConvKind::Transformer`].
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         kind: ConvKind,
@@ -143,8 +144,8 @@ impl Conv {
         has_virtual_node || self.attention.is_some() || matches!(self.norm, Norm::Graph(_))
     }
 
-    /// Computes the rows after this round, `[R', D]`, from the rows before it, `[R, D]`. A row is the
-    /// embedding of one node, or of several nodes with equal embeddings.
+    /// Computes the rows of node values after this round of message passing, `[R', D]`, from the rows before
+    /// it, `[R, D]`. A row is the embedding of one node, or of several nodes with equal embeddings.
     pub(crate) fn forward<E: Engine>(
         &self,
         engine: &E,
@@ -156,8 +157,9 @@ impl Conv {
         let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
                 // The linear map commutes with the sum over messages. The map is applied first, because this
-                // is cheaper: there are at most as many rows before the round as after it. The bias is then
-                // added once per message, which the next layer can compensate for.
+                // is cheaper: there are at most as many rows of node values before the round as after it. The
+                // bias of the map is then added once per message instead of once per node. The next layer can
+                // compensate for this difference.
                 let mapped = engine.linear(inner, rows);
                 let dense =
                     if round.receivers.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
@@ -175,8 +177,8 @@ impl Conv {
                 engine.linear(inner, &round.add_messages(engine, to, rows, &edge_vectors))
             }
             Messages::Directed { own, incoming, outgoing } => {
-                // The three linear maps are computed as one product, which results in three table entries per
-                // row.
+                // The three linear maps are computed as one matrix product, which gives three entries of the
+                // table of messages for each row of node values.
                 let table = engine.products([own, incoming, outgoing], rows);
                 let sums = engine.sum(&table, &round.entries, &round.offsets);
                 match own.bias() {
@@ -200,8 +202,9 @@ impl Conv {
     }
 }
 
-/// Computes the edge vector of each message of the batch, `[2 E, D]`. In directed graphs the messages along
-/// all edges come first, followed by the messages against all edges.
+/// Computes the edge vector of each message of the batch, `[2 E, D]`. In undirected graphs the two messages
+/// of an edge are adjacent. In directed graphs the messages along all edges come first, followed by the
+/// messages against all edges.
 fn edge_vectors<E: Engine>(engine: &E, edges: &EdgeFeatures, against: Option<&Tensor>) -> E::Rows {
     let along = edges.forward(engine, engine.arrays().messages_per_edge());
     match against {

@@ -51,7 +51,7 @@ impl GraphNorm {
     }
 }
 
-/// A norm that is applied to the rows of nodes.
+/// A norm that is applied to node embeddings, one per row.
 #[derive(Debug)]
 pub(super) enum Norm {
     Layer(LayerNorm),
@@ -68,7 +68,8 @@ impl Norm {
         }
     }
 
-    /// Normalises rows `[R, D]`. A graph norm requires a row for each node, `R = N`.
+    /// Normalises rows `[R, D]`, each of which is the embedding of one node, or of several nodes with equal
+    /// embeddings. A graph norm requires a row for each node, `R = N`.
     pub(super) fn forward<E: Engine>(&self, engine: &E, rows: E::Rows) -> E::Rows {
         match self {
             Self::Layer(norm) => engine.norm(norm, rows),

@@ -39,7 +39,7 @@ fn schema(kind: GraphKind) -> GraphSchema {
     }
 }
 
-/// Applies a norm to the rows of each graph separately.
+/// Applies a norm to the node embeddings of each graph separately.
 fn normalise(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
     match norm {
         Norm::Layer(norm) => norm.forward(x),
@@ -93,7 +93,8 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let row = |node: usize| nodes.get(node as i64);
     let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
     let each = (0..batch.arrays.nodes.len()).map(|i| {
-        // Returns the neighbour and the message of each edge whose end `end` (0 or 1) is node `i`.
+        // Lists the messages whose sender (`end` = 0) or receiver (`end` = 1) is node `i`. Returns the node
+        // at the other end and the index of each of these messages.
         let received = |end: usize| -> Vec<(usize, usize)> {
             let messages = (0..edges[0].len()).filter(|&m| edges[end][m] == i as i64);
             messages.map(|m| (edges[1 - end][m] as usize, m)).collect()
@@ -224,9 +225,9 @@ fn rounds_with_shared_rows_agree_with_formulas() {
                 x
             });
             let shared = rounds.expand_to_nodes(&engine, &shared);
-            // Before the first round some nodes share a row. After it some still do, unless their values
-            // depend on the whole graph or on counts. The number of rows never decreases, and is at most the
-            // number of nodes.
+            // Before the first round some nodes share a row of values. After this round some still do, unless
+            // node values depend on the whole graph or on counts of neighbours or walks. The number of rows
+            // never decreases from round to round, and is at most the number of nodes.
             let shares_rows = rows[1] < n || convs[0].reads_whole_graph() || counts != Counts::default();
             assert!(shares_rows && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 

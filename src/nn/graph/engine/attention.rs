@@ -10,7 +10,8 @@ use crate::parallel;
 /// The slope of GATv2's leaky ReLU for negative numbers.
 pub(super) const SLOPE: f64 = 0.2;
 
-/// Implements [`Engine::attend`](super::Engine::attend) for tensors.
+/// Computes the last step of [`Engine::attend`](super::Engine::attend) for tensors: the sum of the messages
+/// to each receiver, weighted by the softmax of their `scores`.
 pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor, offsets: &Tensor) -> Tensor {
     const MAX: i64 = 2;
     let messages = scores.size()[0];
@@ -20,8 +21,8 @@ pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor,
     if messages == 0 {
         return zeros(width);
     }
-    // The largest score of each receiver is subtracted. The subtraction doesn't change the softmax, but keeps
-    // exponentials from overflowing.
+    // The largest score among the messages to a receiver is subtracted from their scores. The subtraction
+    // doesn't change the softmax, but keeps exponentials from overflowing.
     let indices = Tensor::arange(messages, (Kind::Int64, scores.device()));
     let bags =
         Tensor::embedding_bag::<Tensor>(&scores.detach(), &indices, offsets, false, MAX, false, None, false);
@@ -37,7 +38,8 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
     let arrays = batch.arrays;
     let width = rows[0].size()[1];
     let kind = rows[0].kind();
-    // Computes the attention within groups of `length` rows.
+    // Computes the attention within each group of `length` successive rows, that is, the nodes of one graph
+    // and its padding.
     let attend = |rows: [Tensor; 3], length: i64, masked: Option<&Tensor>| {
         let [query, key, value] = rows.map(|x| x.view([-1, length, heads, width / heads]).transpose(1, 2));
         let scores = query.matmul(&key.transpose(2, 3)) / ((width / heads) as f64).sqrt();
@@ -52,8 +54,9 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
         Some(n) => return attend(rows.map(Tensor::shallow_clone), n as i64, None),
         None => {}
     }
-    // Graphs of similar size are computed together. Rows beyond a graph's nodes are padding. Padding repeats
-    // the first node of the graph, and no node attends to padding.
+    // The attention in graphs of similar size is computed together, with as many rows per graph as the
+    // largest of them has nodes. A smaller graph is padded with copies of its first node, to which no node
+    // attends.
     let mut parts = Vec::new();
     let mut position = vec![0; arrays.nodes.len()];
     let mut base = 0;
@@ -82,7 +85,7 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
     Tensor::cat(&parts, 0).index_select(0, &batch.tensor(position.into_iter()))
 }
 
-/// Adds the values, weighted by the softmax of their scores, to `sum`.
+/// Adds the sum of `values`, each weighted by the softmax of its score, to `sum`.
 pub(super) fn add_softmax<'a>(
     sum: &mut [f32],
     mut scores: Vec<f32>,

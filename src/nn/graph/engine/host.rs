@@ -12,7 +12,8 @@ use crate::nn::graph::heads::{host_scores_of_pairs, host_weighted_features};
 use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
-/// A batch of graphs, with packed copies of the network's parameters that are shared during a roll-out.
+/// A batch of graphs, with a cache of copies of the network's parameters, arranged for fast products
+/// (packed). All batches of a roll-out share the cache.
 pub(in crate::nn) struct HostGraphs<'a> {
     pub(in crate::nn) arrays: &'a GraphArrays,
     pub(in crate::nn) packed: &'a Packed,

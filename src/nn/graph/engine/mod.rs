@@ -45,8 +45,8 @@ pub trait Engine {
     /// engine copies each parameter only once per roll-out, and caches the copy.
     fn parameter(&self, parameter: &Tensor) -> Self::Rows;
 
-    /// Computes rows that are sums of `each` entries of a learned table `[entries, width]`. Row `i` is the
-    /// sum of the entries with the indices `entries[i * each..(i + 1) * each]`.
+    /// Computes rows, each of which is the sum of `each` vectors of a learned table `[vectors, width]`. Row
+    /// `i` is the sum of the vectors with the indices `entries[i * each..(i + 1) * each]`.
     ///
     /// # Panics
     /// If an index is outside the table.
@@ -158,16 +158,16 @@ pub(in crate::nn) trait HeadEngine: Engine {
     /// The number of rows and their width, as a list of two numbers.
     fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
 
-    /// Computes `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph and each column:
-    /// `[N, width]` to `[sum of n * n, columns]`. The layers `query` and `key` have `columns * depth`
+    /// Computes `columns` scores `q(a) . k(b) / sqrt(depth)` for each ordered pair of nodes `(a, b)` of each
+    /// graph: `[N, width]` to `[sum of n * n, columns]`. The layers `query` and `key` have `columns * depth`
     /// outputs. If edges are undirected, the score of the reversed pair is added, so that scores are
     /// symmetric.
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Self::Rows) -> Self::Rows;
 
-    /// Computes weighted sums of pair features, `[sum of n * n, columns]`. `features` is `[sum of n * n, K]`.
-    /// The weights of a pair are sums of the weights of its two nodes, `[N, 2 K columns]`: the first half for
-    /// the first node, the second half for the second node. If edges are undirected, the weights of the
-    /// reversed pair are added, so that the sums are symmetric.
+    /// Computes `columns` weighted sums of the features of each ordered pair of nodes, `[sum of n * n,
+    /// columns]`. `features` is `[sum of n * n, K]`. The weights of a pair are sums of the weights of its two
+    /// nodes, `[N, 2 K columns]`: the first half for the first node, the second half for the second node. If
+    /// edges are undirected, the weights of the reversed pair are added, so that the sums are symmetric.
     fn weighted_pair_features(
         &self,
         weights: &Self::Rows,

@@ -16,7 +16,8 @@ pub(in crate::nn) struct TensorGraphs<'a> {
     pub(in crate::nn) batch: &'a GraphBatch<'a>,
     /// The kind (data type) of the network's parameters.
     pub(in crate::nn) kind: Kind,
-    /// `true` if sums over neighbours are computed as matrix products instead of sums by index.
+    /// `true` if sums over neighbours are computed as products with adjacency matrices, instead of by
+    /// gathering a row for each message.
     is_dense: bool,
     /// The adjacency matrices for matrix products, `[n, n]` per graph. An entry is the number of edges
     /// between two nodes, in either direction. The matrices are computed when they are first used.
@@ -30,9 +31,10 @@ impl<'a> TensorGraphs<'a> {
     }
 }
 
-/// Returns `true` if sums over neighbours are faster as matrix products than as sums by index. Including the
-/// gradient, a sum by index takes 0.14 us per message, and a product takes 7 ns per pair of nodes plus 45 us
-/// per graph (64 columns, one thread, in PyTorch).
+/// Returns `true` if sums over neighbours are faster as products with adjacency matrices than by gathering a
+/// row for each message. Including the gradient, gathering takes 0.14 us per message, and a product takes 7
+/// ns per pair of nodes plus 45 us per graph (measured in PyTorch with embeddings of width 64, on one
+/// thread).
 fn is_dense(arrays: &GraphArrays) -> bool {
     let messages = 2 * arrays.edges.len();
     messages > 320 * arrays.len() + arrays.n_pairs() / 14
@@ -64,7 +66,7 @@ pub(in crate::nn) fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     }
 }
 
-/// Returns a power of the number of nodes of each graph, `[B, 1]`; 1 for a graph without nodes.
+/// Returns `n^power` for each graph, `[B, 1]`, where n is its number of nodes; 1 for a graph without nodes.
 pub(in crate::nn) fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
     let scales: Vec<f64> = batch.arrays.sizes().map(|n| (n.max(1) as f64).powf(power)).collect();
     from_host(&scales, kind, batch.device()).unsqueeze(1)
@@ -201,8 +203,8 @@ impl Engine for TensorGraphs<'_> {
     ) -> Tensor {
         let size = parameter.size();
         let parts = inputs.view([inputs.size()[0], size[0], size[1]]);
-        // The difference is a leaky ReLU. The built-in function isn't used, because it takes no slope in this
-        // binding of libtorch.
+        // The difference of the two terms is the leaky ReLU of `parts`. The built-in function isn't used,
+        // because it takes no slope in this binding of libtorch.
         let activated = parts.relu() - (-&parts).relu() * SLOPE;
         let scores = (activated * parameter).sum_dim_intlist(2, false, inputs.kind());
         softmax_sums(&scores, values, receivers, offsets)

@@ -1,4 +1,6 @@
-//! The heads of a graph network. Each action type has one head, whose rows belong to the type's anchor.
+//! The heads of a graph network. Each action type has one head. The anchor of an action type says what its
+//! slots belong to: the graph, a node, an edge, or a pair of nodes. The head computes a row of logits for
+//! each of these.
 
 mod edge;
 mod pair_features;
@@ -35,12 +37,13 @@ pub(in crate::nn) fn initial_scale(schema: &GraphSchema) -> f64 {
     (MAX_NODES_UNSCALED / schema.max_nodes.max(1) as f64).min(1.0)
 }
 
-/// The heads of one direction: one for each action type, in the action set's order. An optional gate adds the
-/// effect of the change of ln |Aut| to the logits of a head.
+/// The heads of one direction: one for each action type, in the action set's order. A head may have a gate,
+/// which adds to each move's logit the change of ln |Aut| by the move, times a learned weight.
 #[derive(Debug)]
 pub(crate) struct Heads(Vec<(AnchorHead, Option<Gate>)>);
 
-/// A head for one of the anchors of action types.
+/// A head of an action type. The variant depends on what the slots of the action type belong to: the graph, a
+/// node, an edge, or a pair of nodes.
 #[derive(Debug)]
 enum AnchorHead {
     Graph(Mlp),
@@ -97,8 +100,9 @@ impl Heads {
         Self(heads.collect())
     }
 
-    /// Computes the blocks of logits of all heads. `pairs` holds the features of node pairs. `symmetries`
-    /// must be given if heads have gates, which add the effect of changes of |Aut|.
+    /// Computes the logits of all heads, one block per action type. `pairs` holds the features of node pairs.
+    /// `symmetries` must be given if heads have gates. A gate adds to each move's logit the change of ln
+    /// |Aut| by the move, times a learned weight.
     pub(crate) fn forward<E: HeadEngine>(
         &self,
         engine: &E,

@@ -3,8 +3,9 @@
 use crate::graph::GraphArrays;
 
 /// Computes features of every ordered pair of nodes, `[sum of n * n, 1 + walks]`, which message passing can't
-/// compute. The first column is 1 if there is an edge from the second node to the first. The other columns
-/// are `log(1 + number of walks)` for walks of the lengths `2..=walks + 1` from the first node to the second.
+/// compute. The first feature is 1 if there is an edge from the second node to the first, otherwise 0. The
+/// other features are `log(1 + number of walks)` for walks of the lengths `2..=walks + 1` from the first node
+/// to the second.
 ///
 /// For example, message passing gives nodes 0 and 2 equal embeddings in the graph with the edges 0->1 and
 /// 2->3. Without pair features, the pair (1, 0), which closes a cycle, gets the same logit as (1, 2).

@@ -1,4 +1,5 @@
-//! The head that computes logits of pairs of nodes, and features of pairs.
+//! The head that computes logits of pairs of nodes, from the embeddings of both nodes and the features of the
+//! pair.
 
 use tch::Tensor;
 
@@ -7,15 +8,16 @@ use crate::nn::graph::engine::{HeadEngine, HostRows};
 use crate::nn::{Linear, Scope};
 use crate::parallel;
 
-/// The number of consecutive graph sizes in a group. Graphs are padded to the largest graph of their group.
+/// The number of successive graph sizes (numbers of nodes) that one group of graphs covers. The graphs of a
+/// group are padded to the size of the largest one.
 const SIZE_STEP: usize = 8;
 
 /// The factor by which initial weights of layers for pair features are scaled. The factor keeps initial
 /// logits small in dense graphs, where counts of walks are large.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
-/// The minimum ratio of nodes to embedding width for which `PairFactors` merges the layers of query and key
-/// to save time.
+/// The minimum ratio of nodes to embedding width for which `PairFactors` merges the linear layers of query
+/// and key into one layer, to save time.
 const MIN_NODES_PER_WIDTH_TO_MERGE: i64 = 3;
 
 /// The minimum number of graphs per thread in computations on the host.
@@ -31,7 +33,7 @@ pub(in crate::nn) fn size_groups(arrays: &GraphArrays) -> impl Iterator<Item = V
 }
 
 /// A head whose logit of nodes `a` and `b` is the score `q(h_a) . k(h_b) / sqrt(depth)`, plus a bias and a
-/// weighted sum of pair features. If edges are undirected, terms of both orders of a pair are added.
+/// weighted sum of pair features. If edges are undirected, the terms of `(a, b)` and of `(b, a)` are added.
 #[derive(Debug)]
 pub(crate) struct PairHead {
     query: Linear,
@@ -39,7 +41,8 @@ pub(crate) struct PairHead {
     bias: Tensor,
     columns: usize,
     /// A layer with `2 * features * columns` outputs. For each node, the layer computes weights of pair
-    /// features for pairs in which the node is first, and for pairs in which the node is second.
+    /// features for pairs in which the node is first, and for pairs in which the node is second. The layer is
+    /// `None` without pair features.
     features: Option<Linear>,
 }
 
@@ -89,21 +92,22 @@ impl PairHead {
 }
 
 /// The factors from which the scores of pairs are computed. The score of a pair times `sqrt(depth)` is the
-/// scalar product of a row of `first` and a row of `second`, plus the number of the second node in `extra`,
-/// if there is one.
+/// scalar product of the first node's row of `first` and the second node's row of `second`. If `extra` is
+/// given, the number in `extra` for the second node is added to this product.
 struct PairFactors {
     /// The factor of each node as the first node of a pair, `[N, width]`.
     first: Tensor,
     /// The factor of each node as the second node of a pair, `[N, width]`.
     second: Tensor,
-    /// A term of the score that depends only on the second node, `[N]`.
+    /// A term of a pair's score that depends only on the second node of the pair, one number per node, `[N]`.
     extra: Option<Tensor>,
 }
 
 impl PairFactors {
-    /// Computes the factors of each node. With one column and many nodes, the layers of query and key are
-    /// merged to save a product. `Q'` is the transpose of `Q` in the equation that allows this: `(Q a + q) .
-    /// (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`.
+    /// Computes the factors of each node. With one logit per pair and many nodes, the layers of query (weight
+    /// `Q`, bias `q`) and key (`K`, `k`) are merged into one layer, which saves a product. `Q'` is the
+    /// transpose of `Q` in the equation that allows this:
+    /// `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`.
     fn new(query: &Linear, key: &Linear, columns: i64, nodes: &Tensor) -> Self {
         let rows = nodes.size()[0];
         let width = nodes.size()[1];
@@ -251,7 +255,7 @@ pub(in crate::nn) fn host_weighted_features(
     let is_directed = arrays.is_directed();
     map_pairs(arrays, columns, |a, b, pair, column| {
         // The weights for the first node of a pair come before the weights for the second node. For both
-        // nodes, the weights of one feature for all columns are adjacent.
+        // nodes, the weights of one feature for all columns of the result are adjacent.
         let node_weight =
             |node: usize, end: usize, k: usize| weights.row(node)[(end * n + k) * columns + column];
         let weight = |k: usize| {
@@ -262,7 +266,8 @@ pub(in crate::nn) fn host_weighted_features(
     })
 }
 
-/// Computes `number(first node, second node, pair, column)` for each ordered pair of nodes and each column.
+/// Computes `number(first node, second node, pair, column)` for each ordered pair of nodes, and for each
+/// column of the result, `[sum of n * n, columns]`.
 fn map_pairs(
     arrays: &GraphArrays,
     columns: usize,
@@ -325,7 +330,8 @@ mod tests {
     use crate::nn::Parameters;
     use crate::nn::graph::engine::TensorGraphs;
 
-    /// Checks that merging query and key, as in large batches, changes neither scores nor gradients.
+    /// Checks that merging the layers of query and key into one layer, as in large batches, changes neither
+    /// scores nor gradients.
     #[test]
     fn merged_query_and_key_give_the_same_scores_and_gradients() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {

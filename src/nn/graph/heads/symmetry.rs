@@ -12,8 +12,9 @@ use crate::{Error, Result};
 /// The largest number of nodes for which [`SymmetryInput::Auto`] chooses exact counts. Exact counts take too
 /// long for some larger graphs.
 const MAX_NODES_COUNTED: usize = 8;
-/// The largest number of forward slots for which [`SymmetryInput::Auto`] gives the network the numbers of
-/// automorphisms as an input. They are counted once per slot, which takes too long for more slots.
+/// The largest number of slots of forward moves for which [`SymmetryInput::Auto`] makes numbers of
+/// automorphisms an input of the network. Automorphisms are counted for the graph after each slot's move,
+/// which takes too long for more slots.
 const MAX_SLOTS: usize = 256;
 
 /// The settings for numbers of automorphisms as an input of a network. The input holds the number of
@@ -132,7 +133,7 @@ impl Gate {
         Self(layer)
     }
 
-    /// Adds the weighted changes of ln |Aut| to the logits of block `k`.
+    /// Adds the weighted changes of ln |Aut| to block `k`, the logits of the action type with the index `k`.
     ///
     /// # Errors
     /// [`Error::Shape`] if `symmetries` belong to another block or to other graphs.

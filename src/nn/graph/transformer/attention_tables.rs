@@ -40,7 +40,8 @@ pub(super) struct AttentionTables {
     /// The groups of graphs of similar size. Groups keep a large graph from widening the tables of small
     /// graphs.
     pub(super) groups: Vec<Group>,
-    /// The value `log(1 + number of messages)` of each row (node or virtual node), `[R, 1]`.
+    /// The number `log(1 + n)` for each row (node or virtual node), `[R, 1]`, where n is the number of
+    /// messages to the row. Two opposite edges count as two messages.
     pub(super) log_degree: Tensor,
     /// The position of each row (node or virtual node) in the padded tables of all groups, concatenated,
     /// `[R]`; `None` without padding, because then row `i` has position `i`.
@@ -48,16 +49,16 @@ pub(super) struct AttentionTables {
     /// The index of each row (node or virtual node) in the list of all nodes followed by all virtual nodes,
     /// `[R]`.
     order: Tensor,
-    /// The index of each node's row, `[N]`.
+    /// The index of each node's row among the rows of nodes and virtual nodes, `[N]`.
     nodes: Tensor,
-    /// The index of each virtual node's row, `[B]`.
+    /// The index of each virtual node's row among the rows of nodes and virtual nodes, `[B]`.
     virtuals: Tensor,
 }
 
 /// The tables of a group of `G` graphs. A graph has a row for its virtual node and for each of its nodes, and
 /// is padded to the `L` rows of the largest graph of the group.
 pub(super) struct Group {
-    /// The number `G` of graphs and the number `L` of rows per graph.
+    /// The number `G` of graphs and the number `L` of rows (virtual node, nodes and padding) per graph.
     pub(super) sizes: (i64, i64),
     /// A mask `[G, 1, L, L]` that is true for pairs of rows (nodes or virtual nodes) that don't attend to
     /// each other. The last two dimensions are the receiver and the sender.
@@ -71,7 +72,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Arranges rows `[R, ..]` in the order of the group's padded tables, `[G L, ..]`.
+    /// Arranges rows of nodes and virtual nodes, `[R, ..]`, in the order of the group's padded tables, `[G L,
+    /// ..]`.
     pub(super) fn gather(&self, rows: &Tensor) -> Tensor {
         match &self.rows {
             Some(indices) => rows.index_select(0, indices),
@@ -80,12 +82,12 @@ impl Group {
     }
 }
 
-/// The indices of the features of pairs of rows in the tables. Edge classes come first, followed by the
-/// values of edge attributes and by relations.
+/// The indices of the features of pairs of rows (nodes or virtual nodes) in the tables. Edge classes come
+/// first, followed by the values of edge attributes and by relations.
 struct Features {
     /// The index of the first value of each edge attribute among the features.
     attribute_starts: Vec<usize>,
-    /// The index of the first relation among the features.
+    /// The index of the first feature that is a [`Relation`] between the two rows of a pair.
     relations: usize,
     /// The number of all features.
     count: usize,
@@ -102,7 +104,7 @@ impl Features {
         Self { attribute_starts, relations, count: relations + Relation::count(schema) }
     }
 
-    /// Returns the index of the feature of a relation.
+    /// Returns the index of the feature that stands for a relation between two rows (nodes or virtual nodes).
     fn relation(&self, relation: Relation) -> usize {
         self.relations + relation as usize
     }
@@ -118,13 +120,16 @@ impl Features {
 /// The tables of a group while they are filled on the host.
 struct HostTables<'a> {
     features: &'a Features,
-    /// The number of rows per graph, including padding.
+    /// The number of rows (nodes or virtual nodes) per graph, including padding.
     length: usize,
-    /// A mask that is true for pairs of rows that don't attend to each other, `[graphs, length, length]`.
+    /// A mask that is true for pairs of rows (nodes or virtual nodes) that don't attend to each other,
+    /// `[graphs, length, length]`.
     masked: Vec<bool>,
-    /// The count of each feature of each pair of rows, `[graphs, length, length, features]`.
+    /// The count of each feature of each pair of rows (nodes or virtual nodes), `[graphs, length, length,
+    /// features]`.
     counts: Vec<f32>,
-    /// The number of messages to each row, `[graphs, length]`.
+    /// The number of messages to each row (node or virtual node), `[graphs, length]`. Two opposite edges
+    /// count as two messages.
     degree: Vec<u32>,
 }
 
@@ -140,7 +145,8 @@ impl<'a> HostTables<'a> {
         }
     }
 
-    /// Adds a message with these features between two rows of graph `graph` of the group.
+    /// Adds a message with these features between two rows (nodes or virtual nodes) of graph `graph` of the
+    /// group.
     fn add_message(&mut self, graph: usize, to: usize, from: usize, features: impl Iterator<Item = usize>) {
         let row = graph * self.length + to;
         let pair = row * self.length + from;
@@ -169,7 +175,8 @@ impl<'a> HostTables<'a> {
             self.add_message(k, node, 0, relation(Relation::Virtual));
             self.add_message(k, 0, node, relation(Relation::Node));
         }
-        // Every row attends to itself. Padded rows do, too, so that no softmax is over an empty set.
+        // Every row (node or virtual node) attends to itself. Padded rows do, too, so that no softmax is over
+        // an empty set.
         for row in 0..self.length {
             self.add_message(k, row, row, relation(Relation::Itself));
         }

@@ -131,8 +131,9 @@ impl TensorTorso for TransformerTorso {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// The linear map from a row to its query, key and value, concatenated. The map has no bias: a bias of
-    /// the key cancels in the softmax, and a bias of the value is equivalent to a bias of the output.
+    /// The linear map from the row of a node or virtual node to its query, key and value, concatenated. The
+    /// map has no bias: a bias of the key cancels in the softmax, and a bias of the value is equivalent to a
+    /// bias of the output.
     project: Linear,
     /// The vectors of edge features, `[.., 2 D]`. The first half of a vector is added to the key, the second
     /// half to the value.
@@ -165,16 +166,17 @@ impl Layer {
 
     fn forward(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let attended = self.attend(tables, &self.norm.forward(rows));
-        // Attention averages over messages, so it can't count them. A copy of the result that is scaled by
-        // the logarithm of the degree can count them (Corso et al., *Principal Neighbourhood Aggregation*,
-        // 2020, eq. 5).
+        // Attention averages over messages, so it can't count them. A copy of the result that is multiplied
+        // by `log(1 + n)`, where n is the number of messages, can count them (Corso et al., *Principal
+        // Neighbourhood Aggregation*, 2020, eq. 5).
         let scaled = &attended * &tables.log_degree;
         let rows = rows + self.output.forward(&Tensor::cat(&[attended, scaled], 1));
         let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
         rows + self.feed.1.forward(&hidden)
     }
 
-    /// Computes the multi-head attention of each row to the rows from which it receives messages, `[R, D]`.
+    /// Computes the multi-head attention of each row (node or virtual node) to the rows from which it
+    /// receives messages, `[R, D]`.
     fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let projected = self.project.forward(rows);
         let depth = rows.size()[1] / self.heads;
@@ -281,7 +283,7 @@ mod tests {
             let edge = |class, value| Edge { class, attributes: Attributes::new(&[value]).unwrap() };
             let mut edges = vec![(0, 1, edge(0, 1)), (2, 1, edge(1, 0)), (2, 3, edge(1, 2))];
             if directed {
-                // Adds the second of two opposite edges between two nodes.
+                // Adds an edge from node 1 to node 0, opposite to the first edge.
                 edges.push((1, 0, edge(1, 2)));
             }
             let graph = |n: usize, edges: &[_]| {
@@ -325,7 +327,8 @@ mod tests {
                 }
             }
             let counted: Vec<f64> = tables.log_degree.exp().view(-1).try_into().unwrap();
-            // The second of two opposite edges counts towards the degree, too, if edges are directed.
+            // If edges are directed, node 1 sends one message to node 0 for both of the opposite edges
+            // between them, but `log_degree` counts two.
             let both_ways = if directed { 1.0 } else { 0.0 };
             assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");
         }

@@ -6,7 +6,8 @@ use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, Val
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// The symbol of a bond in a SMILES: the symbol of an order, or `:` for an aromatic bond.
+/// The symbol of a bond in a SMILES: the symbol of a single, double or triple bond, or `:` for an aromatic
+/// bond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     Order(BondOrder),
@@ -27,7 +28,7 @@ pub(super) struct RawAtom {
 }
 
 impl RawAtom {
-    /// Returns the number of hydrogens that the text gives for the atom, in its brackets or as separate
+    /// Returns the number of hydrogens that the SMILES gives for the atom, in its brackets and as separate
     /// atoms.
     fn written_hydrogens(&self) -> u8 {
         self.hydrogens.unwrap_or(0).saturating_add(self.hydrogen_atoms)
@@ -54,8 +55,8 @@ impl RawBond {
 
 /// Changes neutral nitrogen with five bonds, as in nitro groups, N-oxides and azides of old files, into
 /// charged nitrogen, as RDKit does. A double bond to oxygen becomes single, or a triple bond to nitrogen
-/// becomes double. The nitrogen with five bonds gets the charge +1 and the other atom -1. Nothing changes
-/// if the table has neutral nitrogen of valence 5.
+/// becomes double. The nitrogen with five bonds gets the charge +1 and the other atom -1. Nothing changes if
+/// the table of valences has neutral nitrogen of valence 5.
 pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bonds: &mut [RawBond]) {
     if table.filled(Element::N, 0, 5).is_some() {
         return;
@@ -103,9 +104,9 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
     let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
     if candidates.iter().any(|&k| mates[raw[k].a] == Some(raw[k].b) && !is_aromatic(k)) {
-        // At least one double bond of the first placement isn't in an aromatic ring. Double bonds are
-        // therefore placed again, in aromatic rings first and then elsewhere. The set of aromatic rings
-        // doesn't depend on the placement.
+        // The first placement of double bonds has one that isn't in an aromatic ring. Double bonds are
+        // therefore placed again: first in aromatic rings, then between the remaining atoms. The aromatic
+        // rings are already known, because they don't depend on the placement.
         let mut mates = partners(atoms.len(), raw, candidates.iter().copied().filter(|&k| is_aromatic(k)));
         let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
         let others =
@@ -157,8 +158,8 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// Returns two things for each atom: `true` if one of its aromatic bonds must be a double bond, and the
-/// specification of the atom.
+/// Returns a flag and a specification for each atom. The flag is `true` if one of the atom's aromatic bonds
+/// must be a double bond.
 fn needs_double(
     table: &ValenceTable,
     atoms: &[RawAtom],
@@ -179,8 +180,8 @@ fn needs_double(
         let valence = sigma[i].saturating_add(atom.written_hydrogens());
         let full = table.fill(i, element, charge, valence, false)?;
         let needs = conjugated[i] && full > valence;
-        // Atoms in brackets have the hydrogens that the text gives them. All other atoms get hydrogens up
-        // to their valence.
+        // Atoms in brackets have the hydrogens that the text gives them. All other atoms get hydrogens until
+        // their bonds add up to a valence of the table.
         let filled = full - sigma[i] - u8::from(needs);
         let hydrogens = Some(atom.hydrogens.map_or(filled, |_| atom.written_hydrogens()));
         Ok((needs, AtomSpec { element, charge, hydrogens }))

@@ -1,4 +1,5 @@
-//! Directions of single bonds (`/` and `\`), which determine the signs of the double bonds next to them.
+//! Directions of single bonds (`/` and `\`), which determine the configuration (the sign) of the double bonds
+//! next to them. A direction says which of the bond's two atoms is above the other.
 
 use crate::molecule::{Molecule, StereoElement};
 
@@ -7,8 +8,9 @@ pub(super) struct SideBond {
     pub(super) bond: usize,
     /// The neighbour: the atom of this bond that isn't an end of the double bond.
     pub(super) atom: usize,
-    /// `true` if an upward direction of this bond, from its first to its second atom, means that the end's
-    /// neighbour with the smallest index is below the end.
+    /// Relates two statements: "the second atom of this bond is above its first atom", and "the end's
+    /// neighbour with the smallest index is above the end". If `turns` is `false`, both are true or both are
+    /// false. If it is `true`, exactly one of them is true.
     pub(super) turns: bool,
 }
 
@@ -25,10 +27,10 @@ pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<
     out
 }
 
-/// Returns the direction of each bond: `true` if its second atom is above its first atom, and `None` if no
-/// direction is written.
+/// Returns the direction of each bond: `true` if its second atom is above its first atom, and `None` if the
+/// SMILES has no `/` or `\` for this bond.
 ///
-/// `rank` holds the position of each atom in the order in which double bonds are visited.
+/// `rank` holds the position of each atom in the canonical order.
 pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool>> {
     let n_bonds = molecule.bonds().len();
     // The marked double bonds, each with its two ends. The end with the lower rank comes first.
@@ -82,15 +84,16 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     up.into_iter().zip(written).map(|(up, written)| up.filter(|_| written)).collect()
 }
 
-/// Returns `true` if the neighbour with the smallest index of a double bond's end is above this end. Returns
-/// `None` if the directions in `up` don't determine this.
+/// Compares a double bond's end with its neighbour that has the smallest index (the double bond's other end
+/// doesn't count). Returns `true` if this neighbour is above the end, and `None` if the directions in `up`
+/// don't determine this.
 fn first_is_up(molecule: &Molecule, up: &[Option<bool>], end: usize, double: usize) -> Option<bool> {
     side_bonds(molecule, end, double).into_iter().find_map(|side| Some(up[side.bond]? ^ side.turns))
 }
 
-/// Returns `true` if the neighbour with the smallest index of a double bond's end is above this end. The
-/// function assumes that the bond to the neighbour of lowest rank goes up from the atom of lower rank to the
-/// atom of higher rank.
+/// Chooses the directions at a double bond's end if no direction is known yet: of the end and its neighbour
+/// of lowest rank, the atom of lower rank is below the other. Returns `true` if the end's neighbour with the
+/// smallest index is then above the end. `rank` holds the position of each atom in the canonical order.
 fn first_sign(molecule: &Molecule, end: usize, double: usize, rank: &[usize]) -> bool {
     let beside = molecule.beside(end, double);
     let lowest = beside.iter().enumerate().min_by_key(|(_, b)| rank[**b]);

@@ -35,8 +35,9 @@ impl RawCentre {
         let written = self.around.iter().filter(|b| **b == HYDROGEN).count();
         let is_single = |(_, bond): (usize, &Bond)| bond.order == BondOrder::Single;
         // A hydrogen that isn't written as an atom comes right after the neighbour that is written before the
-        // atom, if there is such a neighbour. A lone pair comes second, as in RDKit. If the atom has only
-        // single bonds and exactly one of them closes a ring, the lone pair comes third.
+        // centre. It comes first if no neighbour is written before the centre. A lone pair comes second, as
+        // in RDKit. If the atom has only single bonds and exactly one of them closes a ring, the lone pair
+        // comes third.
         let place = match usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) {
             0 if self.closures == 1 && molecule.neighbours(atom).all(is_single) => 2,
             0 => 1,
@@ -101,9 +102,9 @@ impl RawMarks {
         self.up.extend(up.map(|up| (bond, up)));
     }
 
-    /// Returns the number of marks in the text that the three functions in `counts` select. The first
-    /// selects atoms with `@` or `@@`, the second selects bonds with a direction, and the third selects
-    /// atoms whose bond to a hydrogen has a direction.
+    /// Returns how many marks of the text the three functions in `counts` accept. The first is called with
+    /// atoms that have `@` or `@@`, the second with bonds that have a direction, and the third with atoms
+    /// whose bond to a hydrogen has a direction.
     fn count(&self, counts: [&dyn Fn(usize) -> bool; 3]) -> usize {
         let [turns, bonds, hydrogens] = counts;
         let atoms = || self.atoms.iter().enumerate();
@@ -145,9 +146,9 @@ impl RawMarks {
         Ok((marked, left_out))
     }
 
-    /// Returns `true` if the neighbour with the smallest index of a double bond's end is above this end. The
-    /// atom at the other end of the double bond doesn't count as a neighbour here. Returns `None` if the text
-    /// gives no direction.
+    /// Compares a double bond's end with its neighbour that has the smallest index (the double bond's other
+    /// end doesn't count). Returns `true` if this neighbour is above the end, and `None` if the text gives no
+    /// direction.
     fn first_is_up(
         &self,
         molecule: &Molecule,

@@ -1,5 +1,5 @@
-//! Text of a graph in the manner of SMILES: it is written depth first, with branches in parentheses and a
-//! number for each bond that closes a ring.
+//! The text of a graph in the notation of SMILES. The atoms are written in depth-first order, with branches
+//! in parentheses and a number for each bond that closes a ring.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -7,8 +7,8 @@ use std::collections::{BinaryHeap, HashMap};
 /// A bond index, and the atom that the bond leads to.
 pub(crate) type Step = (usize, usize);
 
-/// The spanning tree that a text follows. The steps from each atom are in the order in which they are
-/// written.
+/// The spanning tree that a text follows. The bonds from each atom to its children are in the order in which
+/// they are written.
 pub(crate) struct TextTree {
     roots: Vec<usize>,
     /// The ring bonds from each atom to atoms that are written later. Their ring numbers are opened at this
@@ -22,7 +22,7 @@ pub(crate) struct TextTree {
 
 impl TextTree {
     /// Traverses the graph depth first, from each root that hasn't been visited before. `steps` returns the
-    /// steps from an atom.
+    /// bonds of an atom, each with the atom that it leads to.
     pub(crate) fn new(
         n_atoms: usize,
         n_bonds: usize,
@@ -74,7 +74,7 @@ impl TextTree {
             Text(&'static str),
         }
         let mut out = String::new();
-        // A ring that is opened gets the smallest number that isn't in use.
+        // A ring gets the smallest number that no other open ring has.
         let mut free = BinaryHeap::new();
         let mut used = 0;
         let mut numbers = HashMap::new();

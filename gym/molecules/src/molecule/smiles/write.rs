@@ -67,8 +67,8 @@ impl<'a> Writer<'a> {
         tree.write(|a| self.atom(a, self.turn(a, &tree)), |k, a| self.bond(k, a))
     }
 
-    /// Returns the symbol of the bond with index `k`, if the text goes from atom `a` to the other end of
-    /// the bond.
+    /// Returns the symbol of the bond with index `k` in a text that goes from atom `a` to the bond's other
+    /// end.
     fn bond(&self, k: usize, a: usize) -> &'static str {
         let bond = self.molecule.bonds()[k];
         let lower = |a: usize| self.aromatic && self.molecule.atoms()[a].aromatic;

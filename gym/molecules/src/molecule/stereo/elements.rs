@@ -26,7 +26,8 @@ impl Molecule {
     }
 
     /// Returns the atoms and double bonds that can be stereo elements by RDKit's rules. Atoms and bonds with
-    /// equal neighbours are included, although a symmetry inverts their marks.
+    /// two equal neighbours are included here, although they have only one configuration: exchanging these
+    /// neighbours inverts the sign, but leaves the molecule the same.
     pub(super) fn candidates(&self) -> Vec<StereoElement> {
         let centres = (0..self.atoms().len()).filter(|&a| self.is_centre(a)).map(StereoElement::Centre);
         let open: Vec<bool> = (0..self.bonds().len()).map(|k| self.is_open(k)).collect();
@@ -52,7 +53,8 @@ impl Molecule {
     fn is_centre(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let valence = self.valence(a);
-        // A nitrogen next to a second-row atom with a multiple bond is planar.
+        // A nitrogen is planar, and therefore no centre, if a neighbour is boron, carbon, nitrogen, oxygen or
+        // fluorine and has a multiple or aromatic bond.
         let is_multiple = |bond: &Bond| bond.order != BondOrder::Single || bond.aromatic;
         let flattens = |b: usize| {
             self.atoms()[b].element.number() < 10 && self.neighbours(b).any(|(_, bond)| is_multiple(bond))
@@ -71,8 +73,8 @@ impl Molecule {
         }
     }
 
-    /// Returns `true` if an atom is in two rings that share at least two bonds, so that the atom can't
-    /// invert. Only the rings of a smallest set of rings are considered.
+    /// Returns `true` if an atom is in two rings that share at least two bonds. The rings then prevent the
+    /// atom from changing its configuration. Only the rings of a smallest set of rings are considered.
     fn is_bridgehead(&self, a: usize) -> bool {
         if self.neighbours(a).filter(|(_, bond)| bond.in_ring).count() < 3 {
             return false;
@@ -162,8 +164,8 @@ impl Molecule {
     }
 }
 
-/// Returns a number for each list, such that equal lists have equal numbers and numbers ascend with the
-/// lists. Also returns the number of distinct lists.
+/// Returns a number for each list, such that equal lists have equal numbers, and a greater list has a greater
+/// number. Also returns the number of distinct lists.
 fn numbered(looks: Vec<Vec<usize>>) -> (Vec<usize>, usize) {
     let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();
     for (k, place) in places.values_mut().enumerate() {

@@ -39,8 +39,9 @@ impl Molecule {
     }
 
     /// Returns the stereo elements in two groups. No symmetry changes or exchanges the signs of the first
-    /// group, so each element of the first group doubles the number of isomers. Atoms and bonds whose marks
-    /// have no meaning, because a symmetry inverts them, are in neither group.
+    /// group, so each element of the first group doubles the number of isomers. The second group holds the
+    /// other stereo elements. Atoms and bonds whose marks have no meaning, because a symmetry inverts them,
+    /// are in neither group.
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
@@ -55,8 +56,8 @@ impl Molecule {
             candidates.partition(|element| self.is_told(*element, &classes));
         let graph = self.graph(|k| self.class(k));
         while let Some(place) = (0..others.len()).find(|&place| {
-            // Each atom of the other stereo elements gets a unique node attribute, so that symmetries keep it
-            // in place.
+            // A symmetry that inverts this stereo element must leave all other stereo elements in place, so
+            // each of their atoms gets a unique node attribute.
             let rest = sure.iter().chain(&others).filter(|other| **other != others[place]);
             let mut held = graph.clone();
             for (a, number) in rest.flat_map(|other| self.atoms_of(*other)).zip(1u16..) {
@@ -81,8 +82,8 @@ impl Molecule {
         self.ends(element).into_iter().chain(self.ligands(element).concat()).collect()
     }
 
-    /// Returns `true` if the stereo element has two neighbours that `alike` accepts and whose exchange would
-    /// invert the sign of the stereo element.
+    /// Returns `true` if `alike` accepts two neighbours of the stereo element whose exchange would invert its
+    /// sign.
     fn any_pair(&self, element: StereoElement, alike: impl Fn(usize, usize) -> bool) -> bool {
         let any =
             |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
@@ -95,8 +96,8 @@ impl Molecule {
         !self.any_pair(element, |a, b| classes[a] == classes[b])
     }
 
-    /// Returns `true` if two neighbours of a stereo element are in the same symmetry class and have no other
-    /// neighbours.
+    /// Returns `true` if two neighbours of a stereo element are in the same symmetry class and are ends of
+    /// the molecule: they have no other heavy neighbour.
     fn has_equal_ends(&self, element: StereoElement, classes: &[usize]) -> bool {
         self.any_pair(element, |a, b| classes[a] == classes[b] && self.neighbours(a).len() == 1)
     }
@@ -121,8 +122,8 @@ impl Molecule {
             let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
             // Two marks may carry information together even if symmetries could invert each of them alone. In
             // 1,2,3-trimethylcyclopropane, for example, two marks show that two methyls are on the same side.
-            // A mark is therefore removed only if a symmetry still inverts it after all other such marks are
-            // removed.
+            // A mark is therefore removed only if a symmetry still inverts it after all other marks that a
+            // symmetry can invert are removed.
             let alone = |&element: &StereoElement| {
                 let gone = |mark: &StereoMark| mark.element == element || !turned.contains(&mark.element);
                 self.keeping(gone).is_turned(element)
@@ -149,20 +150,21 @@ impl Molecule {
         }
     }
 
-    /// Returns a copy of the molecule that has only those marks that `keeps` accepts.
+    /// Returns a copy of the molecule that has only those stereo marks that `keeps` accepts.
     fn keeping(&self, keeps: impl Fn(&StereoMark) -> bool) -> Self {
         self.with_stereo_marks(self.marks().iter().copied().filter(keeps).collect())
     }
 
-    /// Returns a copy of the molecule that has the marks `more` in addition to its own.
+    /// Returns a copy of the molecule that has the stereo marks `more` in addition to its own.
     fn with_more(&self, more: impl Iterator<Item = StereoMark>) -> Self {
         let mut marks: Vec<StereoMark> = self.marks().iter().copied().chain(more).collect();
         marks.sort_unstable();
         self.with_stereo_marks(marks)
     }
 
-    /// Returns a marked molecule in which each unmarked stereo element gets a sign, if a symmetry of the
-    /// molecule inverts this sign, so that it has no meaning. A molecule without marks is returned unchanged.
+    /// Returns a marked molecule with additional marks. An unmarked stereo element gets a mark if both signs
+    /// give the same molecule, because a symmetry exchanges them. A molecule without marks is returned
+    /// unchanged.
     pub(crate) fn completed(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -202,9 +204,8 @@ impl Molecule {
         .find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
     }
 
-    /// Returns the number of stereoisomers that agree with the molecule's marks. Returns `None` if the
-    /// number exceeds `u64`, or if more than 16 unmarked elements have signs that symmetries change or
-    /// exchange.
+    /// Returns the number of stereoisomers that agree with the molecule's marks. Returns `None` if the number
+    /// exceeds `u64`, or if symmetries change or exchange the signs of more than 16 unmarked stereo elements.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -245,8 +246,8 @@ impl Molecule {
         Some(isomers.into_values().map(Self::normal).collect())
     }
 
-    /// Returns the distinct molecules that result from giving all combinations of signs to the unmarked
-    /// ones of these elements. Returns `None` if more than 16 of the elements are unmarked.
+    /// Returns the distinct molecules that result from giving all combinations of signs to the unmarked ones
+    /// of the given stereo elements. Returns `None` if more than 16 of them are unmarked.
     fn settings(&self, elements: &[StereoElement]) -> Option<BTreeMap<CanonicalKey, Self>> {
         let open: Vec<_> = elements.iter().copied().filter(|element| self.sign(*element).is_none()).collect();
         let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;

@@ -36,7 +36,7 @@ pub enum StereoElement {
 pub struct StereoMark {
     /// The stereo element that the mark belongs to.
     pub element: StereoElement,
-    /// The sign of the element.
+    /// The sign of the stereo element.
     ///
     /// - Centre: `true` if the neighbours in ascending order turn counterclockwise, as seen from the first
     ///   of them. A hydrogen or lone pair comes first. (In a SMILES whose neighbours are in ascending
@@ -47,9 +47,10 @@ pub struct StereoMark {
 }
 
 impl Molecule {
-    /// Returns the marks of a molecule in ascending order. Marks without a meaning, which a symmetry of the
-    /// molecule inverts, have been dropped. A molecule without marks represents all of its stereoisomers. A
-    /// molecule in which some elements are marked represents all stereoisomers that agree with these marks.
+    /// Returns the molecule's marks of stereochemistry in ascending order. Marks without a meaning, which a
+    /// symmetry of the molecule inverts, have been dropped. A molecule without marks represents all of its
+    /// stereoisomers. A molecule in which some stereo elements are marked represents all stereoisomers that
+    /// agree with these marks.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -65,14 +66,15 @@ impl Molecule {
         &self.marks
     }
 
-    /// Returns the molecule without its marks. The result represents all of its stereoisomers.
+    /// Returns the molecule without its marks of stereochemistry. The result represents all of its
+    /// stereoisomers.
     #[must_use]
     pub fn without_stereo(&self) -> Self {
         self.with_stereo_marks(Vec::new())
     }
 
-    /// Returns the molecule with the given marks instead of its previous marks. Marks without a meaning,
-    /// which a symmetry of the molecule inverts, are dropped.
+    /// Returns the molecule with the given marks of stereochemistry instead of its previous marks. Marks
+    /// without a meaning, which a symmetry of the molecule inverts, are dropped.
     ///
     /// # Errors
     /// [`MoleculeError::Stereo`] for a mark at an atom or bond that can't be a stereo element, for two
@@ -118,15 +120,16 @@ impl Molecule {
         }
     }
 
-    /// Returns the molecule with the given marks, which must be in ascending order. Marks without a meaning,
-    /// which a symmetry of the molecule inverts, are kept.
+    /// Returns the molecule with the given marks of stereochemistry, which must be in ascending order. Marks
+    /// without a meaning, which a symmetry of the molecule inverts, are kept.
     pub(crate) fn with_stereo_marks(&self, marks: Vec<StereoMark>) -> Self {
         let mut out = self.clone();
         out.marks = marks;
         out
     }
 
-    /// Returns the sign of the double bond with this index; `None` if the bond isn't marked.
+    /// Returns the sign of the mark (see `StereoMark`) of the double bond with this index; `None` if the
+    /// bond isn't marked.
     pub(crate) fn double_bond_sign(&self, bond: usize) -> Option<bool> {
         self.sign(StereoElement::DoubleBond(bond))
     }

@@ -1,5 +1,6 @@
 //! Graphs of molecules with marks of stereochemistry. The canonical form and the symmetries of such a graph
-//! are those of the molecule with its marks.
+//! are those of the molecule with its marks. A mark is represented by additional nodes: one for each step
+//! from a neighbour of a centre to the next, or one for each side of a double bond.
 
 use gfn::graph::{Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
 
@@ -10,37 +11,39 @@ use crate::molecule::{Molecule, ranks};
 const FIRST_CLASS: u16 = 1_000;
 /// The smallest class of edges at nodes that represent marks. The classes of bonds are smaller.
 const FIRST_EDGE_CLASS: u16 = 4;
-/// The class of a mark's node that represents a step around a centre, from one neighbour to the next. The
-/// class in a molecule's graph is this number plus [`FIRST_CLASS`].
+/// The class of an additional node that represents a step around a marked centre, from one neighbour of the
+/// centre to the next. The class in a molecule's graph is this number plus [`FIRST_CLASS`].
 const TURN: u16 = 0;
-/// The class of a mark's node that represents one side of a double bond. The class in a molecule's graph is
-/// this number plus [`FIRST_CLASS`].
+/// The class of an additional node that represents one side of a marked double bond. The class in a
+/// molecule's graph is this number plus [`FIRST_CLASS`].
 const SIDE: u16 = 1;
-/// The class of an edge to the neighbour from which a step starts, or to an atom on a side of a double
-/// bond. The class in a molecule's graph is this number plus [`FIRST_EDGE_CLASS`].
+/// The class of an edge from a mark's node to the neighbour from which a step around a centre starts, or to
+/// an atom on a side of a double bond. The class in a molecule's graph is this number plus
+/// [`FIRST_EDGE_CLASS`].
 const LEAVES: u16 = 0;
-/// The class of an edge to the neighbour at which a step ends. The class in a molecule's graph is this
-/// number plus [`FIRST_EDGE_CLASS`].
+/// The class of an edge from a mark's node to the neighbour at which a step around a centre ends. The class
+/// in a molecule's graph is this number plus [`FIRST_EDGE_CLASS`].
 const ARRIVES: u16 = 1;
-/// The class of an edge to the neighbour from which the direction of a step is seen. The class in a
-/// molecule's graph is this number plus [`FIRST_EDGE_CLASS`].
+/// The class of an edge from a mark's node to the neighbour from which the direction of a step around a
+/// centre is seen. The class in a molecule's graph is this number plus [`FIRST_EDGE_CLASS`].
 const SEEN_FROM: u16 = 2;
-/// The class of an edge to the centre, or to an end of the double bond. The class in a molecule's graph is
-/// this number plus [`FIRST_EDGE_CLASS`].
+/// The class of an edge from a mark's node to the marked centre, or to an end of the marked double bond. The
+/// class in a molecule's graph is this number plus [`FIRST_EDGE_CLASS`].
 const OWN: u16 = 3;
 
-/// A node that represents a mark in the graph of a molecule. The pair has the node's class and the atoms
-/// that the node is joined to. Each atom comes with the class of the edge to it.
+/// A node that represents a stereo mark in the graph of a molecule. The pair has the node's class and the
+/// atoms that the node is joined to. Each atom comes with the class of the edge to it.
 pub(crate) type MarkNode = (u16, Vec<(usize, u16)>);
 
-/// Returns the steps around a centre as triples `(seen from, leaves, arrives)`. The numbers are positions
-/// among the centre's neighbours in ascending order, with hydrogen and lone pair first. If the sign is
-/// positive, the steps are counterclockwise. The steps are seen from the first neighbour or, if all
-/// neighbours are heavy atoms, from each neighbour.
+/// Returns the steps around a centre as triples `(seen from, leaves, arrives)`. A step leads from one
+/// neighbour to the next one, as seen from a third neighbour. The numbers are positions among the centre's
+/// neighbours in ascending order, with hydrogen and lone pair first. If the sign is positive, the steps are
+/// counterclockwise. The steps are seen from the first neighbour or, if all neighbours are heavy atoms, from
+/// each neighbour.
 ///
-/// The three other corners of a tetrahedron have a rotational order as seen from any corner. Even
-/// permutations of the four corners preserve the set of all twelve steps. Odd permutations map it to the
-/// set of the opposite sign.
+/// Seen from any corner of a tetrahedron, the three other corners have a rotational order, so there are
+/// twelve steps in all. Even permutations of the four corners preserve the set of these steps. Odd
+/// permutations map it to the set of steps for the opposite sign.
 fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
     let implicit = 4 - n_heavy;
     let from = if implicit > 0 { 0..1 } else { 0..4 };
@@ -57,8 +60,8 @@ fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
 }
 
 impl Molecule {
-    /// Returns the nodes that represent a mark in the graph of the molecule. A permutation of the atoms
-    /// preserves these nodes exactly if it preserves the mark.
+    /// Returns the nodes that represent a stereo mark in the graph of the molecule. A permutation of the
+    /// atoms preserves these nodes exactly if it preserves the mark.
     pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<MarkNode> {
         match mark.element {
             StereoElement::Centre(a) => {
@@ -90,7 +93,7 @@ impl Molecule {
         }
     }
 
-    /// Adds the nodes that represent the given marks to the graph of a molecule.
+    /// Adds the nodes that represent the given stereo marks to the graph of a molecule.
     fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
         for (class, edges) in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
             let node = graph.add_node(Node::from_class(FIRST_CLASS + class));
@@ -137,8 +140,8 @@ impl Molecule {
         found
     }
 
-    /// Returns the sign that a mark has relative to another order of the atoms. `rank[a]` is the position
-    /// of atom `a` in this order.
+    /// Returns the sign that a stereo mark has relative to another order of the atoms. `rank[a]` is the
+    /// position of atom `a` in this order.
     pub(crate) fn sign_among(&self, mark: StereoMark, rank: &[usize]) -> bool {
         let turned = |atoms: Vec<usize>| is_odd(&atoms.into_iter().map(|a| rank[a]).collect::<Vec<_>>());
         self.ligands(mark.element).into_iter().fold(mark.positive, |sign, atoms| sign ^ turned(atoms))

@@ -24,7 +24,7 @@ use crate::score::pickle::{is_gzipped, unpickled};
 #[derive(Clone, PartialEq, Debug)]
 pub struct AccessibilityTable(BTreeMap<u32, f64>);
 
-/// The contribution of a fragment that isn't in the table.
+/// The contribution to the accessibility score of a fragment that isn't in the table of contributions.
 const UNKNOWN: f64 = -4.0;
 /// The sum of contributions and penalties that corresponds to the score 10 (hard to synthesise).
 const LEAST: f64 = -4.0;
@@ -91,7 +91,7 @@ fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     Ok(table)
 }
 
-/// Reads a table from the contents of a text file.
+/// Reads a table of contributions from the contents of a text file.
 fn parse_text(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let mut table = BTreeMap::new();
@@ -127,8 +127,8 @@ impl Subject<'_> {
             + log_of(chematic_chem::num_bridgehead_atoms(plain));
         let large = self.molecule.rings().iter().any(|ring| ring.len() > MACROCYCLE);
         penalty += log_of(usize::from(large));
-        // Symmetrical molecules are easier to synthesise. Such molecules have few different environments of
-        // atoms compared with their number of atoms.
+        // Symmetrical molecules are easier to synthesise. In such molecules many atoms have the same
+        // surroundings, so few different fragments are counted compared with the number of atoms.
         let different = counts.len() as f64;
         let symmetry = if n > different { (n / different).ln() / 2.0 } else { 0.0 };
         let raw = sum / total - penalty + symmetry;

@@ -1,5 +1,5 @@
-//! RDKit's identifiers of circular environments of atoms. Tables that were made with RDKit use them as
-//! keys.
+//! RDKit's identifiers of circular environments (an atom with its surroundings up to some distance). Tables
+//! that were made with RDKit use them as keys.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ fn hash(values: impl IntoIterator<Item = u32>) -> u32 {
     values.into_iter().fold(0, combined)
 }
 
-/// Counts the circular environments of a molecule's atoms, up to a radius of `radius` bonds. The keys of
-/// the result are the identifiers of RDKit's `GetMorganGenerator`. An environment that covers the same
-/// bonds as an earlier environment is left out.
+/// Counts the circular environments in a molecule: each atom alone, and with its surroundings within 1, 2,
+/// ... and `radius` bonds. The keys of the result are the identifiers of RDKit's `GetMorganGenerator`. An
+/// environment that covers the same bonds as an earlier environment is left out.
 pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32, u32> {
     let molecule = subject.molecule;
     let n = molecule.atoms().len();
@@ -25,8 +25,8 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
         let atom = molecule.atoms()[a];
         let [number, degree, hydrogens] =
             [atom.element.number(), molecule.degree(a), atom.hydrogens].map(u32::from);
-        // The 0 is RDKit's difference of the isotope's mass from the usual mass, because isotopes aren't
-        // supported.
+        // RDKit also hashes the difference of the isotope's mass from the usual mass. It is 0 here, because
+        // isotopes aren't supported.
         hash(
             [number, degree, hydrogens, atom.charge as u32, 0]
                 .into_iter()
@@ -38,8 +38,8 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
         |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
     let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other_end(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
-    // The bonds that each environment covers, as bits. The word with the highest bond indices comes first, so
-    // that sorting gives RDKit's order.
+    // For each atom, the bonds in its surroundings, as bits in 64-bit words. The word with the highest bond
+    // indices comes first, so that sorting gives RDKit's order.
     let mut covered = vec![vec![0u64; words]; n];
     let mut seen: Vec<Vec<u64>> = Vec::new();
     let mut done: Vec<bool> = (0..n).map(|a| molecule.bonds_at(a).is_empty()).collect();

@@ -236,8 +236,8 @@ fn depth(smarts: &str) -> usize {
     most
 }
 
-/// Returns the pattern without the hydrogen atoms at its ends. The neighbour of a removed hydrogen atom
-/// gets the condition that it has at least the number of removed hydrogens.
+/// Returns the pattern without the hydrogen atoms at its ends. The neighbour of a removed hydrogen atom gets
+/// the condition that it has at least as many hydrogens as were removed from it.
 fn folded(query: &QueryMolecule) -> QueryMolecule {
     let end = |a: usize| match (&query.atoms[a], &query.adj[a][..]) {
         (atom, &[(bond, beside)]) if atom.atom_map.is_none() && is_hydrogen(&atom.query) => {
@@ -268,8 +268,8 @@ fn folded(query: &QueryMolecule) -> QueryMolecule {
     out
 }
 
-/// Removes hydrogen atoms from the recursive patterns inside of an atom's query, as [`folded`] removes them
-/// from a pattern.
+/// Removes hydrogen atoms from the recursive patterns (`$(...)`) inside of an atom's query, as [`folded`]
+/// removes them from a pattern.
 fn folded_within(query: &AtomQuery) -> AtomQuery {
     let within = |query: &AtomQuery| Box::new(folded_within(query));
     match query {
@@ -295,8 +295,8 @@ fn is_hydrogen(query: &AtomQuery) -> bool {
     }
 }
 
-/// Returns `true` if an atom of the pattern may match a hydrogen atom. Atoms of recursive patterns count,
-/// too.
+/// Returns `true` if an atom of the pattern may match a hydrogen atom. Atoms of recursive patterns (`$(...)`)
+/// count, too.
 fn names_hydrogen(query: &QueryMolecule) -> bool {
     query.atoms.iter().any(|atom| may_be_hydrogen(&atom.query))
 }
@@ -308,9 +308,9 @@ fn may_be_hydrogen(query: &AtomQuery) -> bool {
         AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
         AtomQuery::Primitive(_) => false,
         AtomQuery::And(a, b) | AtomQuery::Or(a, b) => may_be_hydrogen(a) || may_be_hydrogen(b),
-        // A negated atom query has the same matches among heavy atoms whether hydrogens are atoms or not.
-        // The query therefore doesn't require hydrogen atoms, unless there is a recursive pattern inside of
-        // the negation.
+        // A single negated property, such as `!#1`, matches the same heavy atoms whether hydrogens are atoms
+        // or not, so it doesn't require hydrogen atoms. Negated recursive patterns (`$(...)`) and negated
+        // combinations of properties are examined as if they weren't negated.
         AtomQuery::Not(inner) => match &**inner {
             AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
             AtomQuery::Primitive(_) => false,

@@ -47,8 +47,8 @@ impl Process {
                 let mut line = Vec::new();
                 let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
                 if line.last() != Some(&b'\n') {
-                    // A line without a line end is either too long or the last one. The last one is
-                    // discarded, because it may be the beginning of a number that a crash cut off.
+                    // A line without a line end is either too long or the last line of the program. The last
+                    // line is discarded in this case, because a crash may have cut off its number.
                     if length < LONGEST_LINE as usize {
                         break;
                     }

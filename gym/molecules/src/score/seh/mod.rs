@@ -29,7 +29,7 @@ const KINDS: usize = 5;
 const AROMATIC_BOND: usize = 3;
 /// The index of the bond type of the loop that a molecule with a single atom gets.
 const LOOP: usize = 4;
-/// The feature column for elements other than C, N, O and F, which have columns 1 to 4.
+/// The feature column that is 1 for all elements other than C, N, O and F. These four have columns 1 to 4.
 const OTHER: usize = 5;
 /// The feature column that is 1 for aromatic atoms.
 const AROMATIC: usize = 9;
@@ -40,8 +40,8 @@ const HYDROGENS: usize = 13;
 /// The offset of the feature columns for atomic numbers: atomic number `k` has the column `NUMBER + k`.
 const NUMBER: usize = 13;
 
-/// The index and the shape of each published array that the proxy uses. The other published arrays belong
-/// to output heads that choose actions.
+/// The index and the shape of each published array that the proxy uses. The other published arrays belong to
+/// outputs that choose actions, which the proxy doesn't need.
 const SHAPES: [(usize, &[i64]); 18] = [
     (0, &[WIDTH, FEATURES]),
     (1, &[WIDTH]),
@@ -183,7 +183,8 @@ struct Batch {
     sources: Tensor,
     /// The index of the first arrow (directed bond) that leads to each atom.
     arrows: Tensor,
-    /// The indices of all atoms, 0 to `N - 1`.
+    /// The indices of all atoms, 0 to `N - 1`, molecule after molecule. Pooling takes them as the indices of
+    /// the rows that it combines.
     atoms: Tensor,
     /// The index of each molecule's first atom.
     first: Tensor,
@@ -278,8 +279,8 @@ fn leaky(x: &Tensor) -> Tensor {
 impl Weights {
     fn new(arrays: Vec<Tensor>) -> Self {
         let turned = |place: usize| arrays[place].transpose(0, 1);
-        // A column of `arrays[4]` holds the weights for the one-hot input of a bond type. The loop has an
-        // input of zeros, so its column is zero, too.
+        // A column of `arrays[4]` holds the weights for the one-hot input of a bond type. The loop of a
+        // molecule with a single atom has an input of zeros, so its column is zero.
         let columns = Tensor::cat(&[&arrays[4], &arrays[5].zeros_like().unsqueeze(1)], 1);
         let kinds = leaky(&(columns.transpose(0, 1) + &arrays[5])).matmul(&turned(6)) + &arrays[7];
         let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0);

@@ -5,15 +5,16 @@ use std::fmt::{self, Debug, Formatter};
 
 use super::{Conditions, MAX_STEPS};
 
-/// A function of a tier, a rule and a coordinate. The function returns a set of bits that this coordinate
-/// covers; in a point that meets the tier's condition the coordinates together cover all bits. The result is
-/// all bits if the tier needs no coverage, and `None` if the tier doesn't allow the coordinate.
+/// A function of a tier, a rule and a coordinate, which returns a set of bits that this coordinate covers.
+/// The bits represent what a tier requires of the coordinates together, such as the primes of their least
+/// common multiple: at a point that meets the tier's condition, the coordinates together cover all bits. The
+/// result is all bits if the tier has no such requirement, and `None` if it doesn't allow the coordinate.
 pub(super) type Cover = Box<dyn Fn(usize, usize, usize) -> Option<u64> + Send + Sync>;
 
 /// Conditions on coordinates as tables. A point meets the condition of a tier if four things hold: all its
-/// constrained coordinates are allowed; together they cover all 64 bits; the numbers that they add to the
-/// tier's sum give a multiple of the tier's modulus; the coordinates of each coprime pair have no common
-/// factor.
+/// constrained coordinates are allowed; together they cover all 64 bits (see [`Cover`]); the numbers that
+/// they add to the tier's sum give a multiple of the tier's modulus; the coordinates of each coprime pair
+/// have no common factor.
 ///
 /// Counting goes dimension by dimension. Partial points (the coordinates of the first dimensions) with equal
 /// state are counted together. The state of a partial point is a list of numbers: for each tier the covered
@@ -23,7 +24,8 @@ pub(super) struct CoordinateConditions {
     pub(super) dims: Vec<usize>,
     pub(super) height: usize,
     pub(super) cover: Cover,
-    /// The sum of each tier: the number that each coordinate adds to it, and its modulus.
+    /// The sum of each tier, which the tier requires to be a multiple of a modulus. An entry holds the number
+    /// that each value of a coordinate adds to the tier's sum, and the modulus.
     pub(super) sums: Vec<(Vec<u64>, u64)>,
     /// The set of allowed primes that divide `x + 1`, for each value `x` of a coordinate. Each bit represents
     /// a prime.
@@ -33,9 +35,8 @@ pub(super) struct CoordinateConditions {
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) pairs_from: usize,
     pub(super) n_rules: usize,
-    /// The number that each coordinate contributes to the sum that selects the rule. The contribution is
-    /// multiplied by the entry of the coordinate's dimension in `places`, and the sum is taken modulo
-    /// `n_rules`.
+    /// The numbers that select a point's rule, which is a sum modulo `n_rules`. The coordinate `x` in the
+    /// `d`-th constrained dimension adds `selector[x] * places[d]` to the sum.
     pub(super) selector: Vec<u64>,
     pub(super) places: Vec<u64>,
 }
@@ -47,8 +48,9 @@ impl Debug for CoordinateConditions {
 }
 
 impl CoordinateConditions {
-    /// Returns the state of a partial point whose only coordinate is `x` in the `d`-th constrained dimension.
-    /// Returns `None` if one of the tiers doesn't allow this coordinate.
+    /// Returns the numbers that the coordinate `x` of the `d`-th constrained dimension contributes to the
+    /// conditions of the tiers and to the rule: covered bits, sums and prime factors. Returns `None` if one
+    /// of the tiers doesn't allow this coordinate.
     fn state_of(&self, tiers: &[usize], rule: usize, d: usize, x: usize) -> Option<Vec<u64>> {
         let mut state = tiers.iter().map(|&t| (self.cover)(t, rule, x)).collect::<Option<Vec<u64>>>()?;
         state.extend(tiers.iter().map(|&t| self.sums[t].0[x] % self.sums[t].1));
@@ -60,8 +62,9 @@ impl CoordinateConditions {
         Some(state)
     }
 
-    /// Combines the state of the dimensions before `d` with the state of the coordinate in dimension `d`.
-    /// Returns `None` if the coordinates of a coprime pair have a common factor.
+    /// Combines `before`, the contributions of the dimensions before `d`, with `here`, the contribution of
+    /// the coordinate in dimension `d` (see `state_of`). Returns `None` if the coordinates of a coprime pair
+    /// have a common factor.
     fn join(&self, tiers: &[usize], d: usize, before: &[u64], here: &[u64]) -> Option<Vec<u64>> {
         let n = tiers.len();
         let mut state: Vec<u64> = before.iter().zip(here).map(|(a, b)| a | b).collect();
@@ -87,9 +90,10 @@ impl CoordinateConditions {
         covered.iter().all(|bits| *bits == u64::MAX) && rest[..tiers.len()].iter().all(|sum| *sum == 0)
     }
 
-    /// Counts for each rule the points that have this rule and meet the conditions of the tiers. `dimensions`
-    /// holds for each dimension the number of coordinates with each state. Returns `None` if counting takes
-    /// too many steps.
+    /// Counts the points that meet the conditions of the tiers, separately for each of the `n_rules` rules: a
+    /// point counts for the rule that applies to it. `dimensions[d]` maps each contribution of a coordinate
+    /// of dimension `d` (see `state_of`) to the number of coordinates that make it. Returns `None` if
+    /// counting takes too many steps.
     fn count(&self, tiers: &[usize], dimensions: &[BTreeMap<Vec<u64>, u64>]) -> Option<Vec<u64>> {
         let mut out = vec![0; self.n_rules];
         for t in 0..tiers.len() {

@@ -31,9 +31,9 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct MultiplicativeCoprime {
-    /// The reward of a point that passes no tier.
+    /// The reward of a point that doesn't meet the conditions of the first tier.
     pub r0: f64,
-    /// The indices of the constrained dimensions.
+    /// The indices of the grid's dimensions on which there are conditions: the constrained dimensions.
     pub dims: Vec<usize>,
     /// The allowed prime factors of `x + 1`, for each constrained coordinate `x`.
     pub primes: Vec<u32>,
@@ -41,10 +41,10 @@ pub struct MultiplicativeCoprime {
     pub tiers: Vec<CoprimeTier>,
     /// The pairs of constrained dimensions that must be coprime, by their indices into [`dims`](Self::dims).
     pub pairs: Vec<(usize, usize)>,
-    /// The index of the first tier that needs coprime pairs.
+    /// The index of the first tier that requires the pairs in `pairs` to be coprime.
     pub pairs_from: usize,
-    /// The least common multiple that the last tier needs for each rule; `None` for a rule without a target.
-    /// An empty list means one rule without a target.
+    /// The least common multiple of the numbers `x + 1` that the last tier requires under each rule; `None`
+    /// for a rule that accepts any. An empty list means a single rule that accepts any.
     pub rules: Vec<Option<u64>>,
 }
 
@@ -66,8 +66,8 @@ pub struct CoprimeTier {
 pub enum LcmTarget {
     /// The tier accepts any least common multiple.
     Any,
-    /// The least common multiple must be the product of all allowed primes, each to the power of the tier's
-    /// cap.
+    /// The least common multiple must be the product of all allowed primes, each with the tier's largest
+    /// exponent (its cap).
     Full,
     /// The least common multiple must be this number.
     Of(u64),
@@ -75,7 +75,8 @@ pub enum LcmTarget {
 
 impl MultiplicativeCoprime {
     /// Returns conditions on all dimensions with the primes 2, 3 and 5. There are three tiers of weights 1,
-    /// 10 and 100, all with a cap of 2, without coprime pairs and without a target.
+    /// 10 and 100. In all of them, exponents are at most 2, no pairs must be coprime, and any least common
+    /// multiple is accepted.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self {
@@ -86,8 +87,9 @@ impl MultiplicativeCoprime {
     }
 
     /// Returns conditions on the first `n_dims` dimensions with the first `n_primes` primes. Entry `t` of
-    /// `caps` gives a tier with this cap and the weight `10^t`. From the third tier on, neighbouring
-    /// dimensions must be coprime. The last tier has the target `last`.
+    /// `caps` gives a tier of weight `10^t`, with this number as the largest exponent of a prime (cap). From
+    /// the third tier on, the numbers `x + 1` of neighbouring dimensions must be coprime. The last tier has
+    /// the requirement `last` on the least common multiple.
     pub(in crate::hypergrid::reward) fn chain(
         grid: &HyperGrid,
         n_dims: usize,
@@ -109,8 +111,9 @@ impl MultiplicativeCoprime {
         }
     }
 
-    /// Adds `n_rules` rules with different target multiples. The targets are drawn from the products of all
-    /// allowed primes with exponents from 1 to the last tier's cap.
+    /// Adds `n_rules` rules, each of which applies to some of the points and has another target for the least
+    /// common multiple. The targets are drawn from the products of all allowed primes with exponents from 1
+    /// to the last tier's cap.
     ///
     /// # Errors
     /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for
@@ -144,10 +147,10 @@ impl MultiplicativeCoprime {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, if
-    /// a listed prime is repeated or not a prime number, unless 1 to 32 of the primes are no greater than the
-    /// height, for a target that isn't a product of these primes, unless there are 1 to 32 tiers with finite
-    /// and positive weights, and for an `r0` that is negative or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks; for pairs beyond the constrained dimensions; for
+    /// a listed prime that is repeated or not a prime number; if none or more than 32 of the primes are at
+    /// most the height; for a target that isn't a product of these primes; for no tier or more than 32 tiers;
+    /// for a weight that isn't finite and positive; for an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let primes = self.primes_within(grid)?;
@@ -259,8 +262,8 @@ fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
 }
 
 /// Returns the set of primes that a number covers: a prime is covered if its exponent in the number is as
-/// large as its exponent in the target. Bits that represent no prime are set, too. All bits are set if there
-/// is no target. Returns `None` if the number doesn't divide the target.
+/// large as its exponent in the target, the required least common multiple. Bits that represent no prime are
+/// set, too. All bits are set if there is no target. Returns `None` if the number doesn't divide the target.
 fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
     let mut missing = 0;
     for (p, (exponent, most)) in number.iter().zip(target.into_iter().flatten()).enumerate() {

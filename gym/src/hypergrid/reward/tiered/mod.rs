@@ -1,5 +1,6 @@
-//! Rewards built from tiers of conditions: the more tiers a point passes, the higher is its reward. The
-//! module has a table of tiers, and three families of conditions that fill the table.
+//! Rewards built from tiers. A tier has a weight and a condition on points of the grid: the more tiers a
+//! point passes, the higher is its reward. `TieredReward` is a table of tiers, and three families of
+//! conditions fill the table.
 
 mod coordinates;
 mod coprime;
@@ -21,8 +22,8 @@ use crate::hypergrid::HyperGrid;
 const MAX_STEPS: usize = 1 << 24;
 
 /// The largest number of attempts to draw random sets of coordinates for the parity checks of a tier. A draw
-/// is repeated if its checks follow from those of the earlier tiers and from the bits that select a point's
-/// rule.
+/// is repeated if its checks aren't independent of the earlier tiers' checks and of the bits that select a
+/// point's rule.
 const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
@@ -31,17 +32,18 @@ const TRIES: usize = 64;
 /// have several *rules*. A function of the point, the selector, then assigns a rule to each point, and some
 /// tiers have a different condition for each rule.
 trait Conditions: Debug + Send + Sync {
-    /// Returns the number of rules. Each point of the grid has one of them.
+    /// Returns the number of rules. Exactly one rule applies to each point of the grid.
     fn n_rules(&self) -> usize;
 
-    /// Returns the index of a point's rule.
+    /// Returns the index of the rule that applies to a point.
     fn rule(&self, point: &[u16]) -> usize;
 
-    /// Returns `true` if a point with this rule meets the condition of a tier.
+    /// Returns `true` if a point to which this rule applies meets the condition of a tier.
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
 
     /// Counts the points that meet the conditions of all these tiers and have 0 in every unconstrained
-    /// dimension. Returns a number for each rule; `None` if only a visit of all points could count them.
+    /// dimension. Returns a count for each rule: that of the points to which the rule applies. Returns `None`
+    /// if the points can only be counted by visiting all points of the grid.
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
 }
 
@@ -77,13 +79,14 @@ pub struct TieredReward {
 }
 
 impl TieredReward {
-    /// Returns the number of rules. Each point of the grid has one of them.
+    /// Returns the number of rules. Exactly one rule applies to each point of the grid; a tier may have
+    /// another condition for each rule.
     #[must_use]
     pub fn n_rules(&self) -> usize {
         self.conditions.n_rules()
     }
 
-    /// Returns the index of the rule that a point of the grid has. The index is below
+    /// Returns the index of the rule that applies to a point of the grid. The index is below
     /// [`n_rules`](Self::n_rules).
     ///
     /// # Panics
@@ -119,8 +122,9 @@ impl TieredReward {
         (tiers.trailing_ones() as usize).min(self.weights.len())
     }
 
-    /// Returns for each rule the number of its points that meet the conditions of a set of tiers. Returns
-    /// `None` if this number isn't known without visiting all points.
+    /// Counts the points that meet the conditions of a set of tiers, separately for each rule: a point counts
+    /// for the rule that applies to it. Returns `None` if the counts aren't known without visiting all
+    /// points.
     #[must_use]
     pub fn counts_of_tiers(&self, tiers: u32) -> Option<Vec<u64>> {
         let tiers: Vec<usize> = (0..self.weights.len()).filter(|t| tiers >> t & 1 == 1).collect();
@@ -128,8 +132,8 @@ impl TieredReward {
         Some(self.conditions.counts(&tiers)?.into_iter().map(|count| count * free).collect())
     }
 
-    /// Returns for each rule the number of its points that pass the first `n` tiers. Returns `None` if this
-    /// number isn't known without visiting all points.
+    /// Counts the points that pass the first `n` tiers, separately for each rule: a point counts for the rule
+    /// that applies to it. Returns `None` if the counts aren't known without visiting all points.
     #[must_use]
     pub fn counts(&self, n: usize) -> Option<Vec<u64>> {
         self.counts_of_tiers(u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0))
@@ -162,7 +166,8 @@ impl PointReward for TieredReward {
     }
 }
 
-/// Builds the reward of a table whose conditions constrain `n_constrained` dimensions of the grid.
+/// Builds the reward that a table of tiers defines. The conditions of the tiers constrain `n_constrained`
+/// dimensions of the grid.
 ///
 /// # Errors
 /// [`Error::Config`] unless there are 1 to 32 tiers with finite and positive weights, a mode needs at least

@@ -36,15 +36,17 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 pub struct ConditionalMultiscale {
     /// The reward of a point that passes no tier.
     pub r0: f64,
-    /// The indices of the constrained dimensions.
+    /// The indices of the grid's dimensions on which there are conditions: the constrained dimensions.
     pub dims: Vec<usize>,
     /// The base b of the digits. The height is a power of b.
     pub base: u32,
-    /// The width f of the filter: a digit passes if its shifted value modulo b is below f.
+    /// The width f of the filter: a digit passes if its shifted value modulo the base is below f.
     pub filter_width: u32,
-    /// The tiers, from the coarsest digit to finer digits. There may be at most as many tiers as digits.
+    /// The tiers. The first one has a condition on the most significant digit, the next one on the next
+    /// digit. There may be at most as many tiers as digits.
     pub tiers: Vec<MultiscaleTier>,
-    /// The coefficients a, indexed by rule, tier and coarser digit. Tier `t` has `t` coefficients.
+    /// The coefficients a, indexed by rule, tier and digit. Tier `t` has `t` coefficients: one for each digit
+    /// that is more significant than the tier's own.
     pub coefficients: Vec<Vec<Vec<u32>>>,
 }
 
@@ -53,7 +55,8 @@ pub struct ConditionalMultiscale {
 pub struct MultiscaleTier {
     /// The amount that the tier adds to the reward of a point that passes it.
     pub weight: f64,
-    /// The shift s that is added to the tier's digit before it is filtered.
+    /// The shift s in the tier's condition. It is added to the digit before the result is reduced modulo the
+    /// base and compared with the filter width.
     pub shift: u32,
     /// The modulus m that must divide the sum of the tier's digits over the constrained dimensions. `None`
     /// means that the sum may be any number.
@@ -69,17 +72,17 @@ impl MultiscaleTier {
 }
 
 impl ConditionalMultiscale {
-    /// Returns conditions on all dimensions in base 4, with a filter of width 2, weights 1, 10 and 100 and
-    /// coefficients from seed 42. If the height has fewer than three digits, only the first tiers are used,
-    /// one per digit.
+    /// Returns conditions on all dimensions in base 4, with random coefficients from seed 42. Each condition
+    /// allows two of the four values of a digit (a filter of width 2), and the tiers have the weights 1, 10
+    /// and 100. If a coordinate has fewer than three digits, only the first tiers are used, one per digit.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self::random(grid, grid.ndim(), 2, &[1.0, 10.0, 100.0].map(MultiscaleTier::new), 1, 42)
     }
 
-    /// Returns conditions on the first `n_dims` dimensions in base 4, with random coefficients. Tiers beyond
-    /// the number of digits of the height are left out. A seed gives the same first rules for any number of
-    /// rules.
+    /// Returns conditions on the first `n_dims` dimensions in base 4, with random coefficients. If there are
+    /// more tiers than a coordinate has digits, the last tiers are left out. With the same seed, a smaller
+    /// `n_rules` gives the first rules of a larger `n_rules`.
     #[must_use]
     pub fn random(
         grid: &HyperGrid,

@@ -34,7 +34,7 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 pub struct BitwiseXor {
     /// The reward of a point that passes no tier.
     pub r0: f64,
-    /// The indices of the constrained dimensions.
+    /// The indices of the grid's dimensions on which there are conditions: the constrained dimensions.
     pub dims: Vec<usize>,
     /// The tiers, each with a reward and its parity checks.
     pub tiers: Vec<ParityTier>,
@@ -50,8 +50,8 @@ pub struct BitwiseXor {
 pub struct ParityTier {
     /// The amount that the tier adds to the reward of a point that passes it.
     pub weight: f64,
-    /// The lowest and the highest bit-plane that the tier checks. The range is clipped to the bits that the
-    /// height needs.
+    /// The lowest and the highest bit-plane that the tier checks. Bit-plane `b` consists of bit `b` of every
+    /// coordinate. Planes above the bits that the height needs are ignored.
     pub bits: (u32, u32),
     /// The parity checks of the tier: one list for each rule, or a single list for all rules. Every point
     /// passes an empty list.
@@ -65,15 +65,16 @@ pub struct ParityCheck {
     /// The set of coordinates whose bits are added up. Bit `i` represents the `i`-th dimension of
     /// [`BitwiseXor::dims`].
     pub bits: u64,
-    /// The bit-planes on which the bits of the coordinates must add up to an odd number: bit `b` represents
-    /// bit-plane `b`. On all other bit-planes of the tier they must add up to an even number.
+    /// The bit-planes on which the bits of the coordinates must add up to an odd number. Bit `b` represents
+    /// bit-plane `b`, which consists of bit `b` of every coordinate. On all other bit-planes of the tier they
+    /// must add up to an even number.
     pub odd: u32,
 }
 
 impl BitwiseXor {
-    /// Returns three tiers. On every bit-plane that a tier checks, the bits of all coordinates must add up to
-    /// an even number. The tiers check the planes 0 to 5, 0 to 7 and 0 to 9, and have the weights 1, 10 and
-    /// 100.
+    /// Returns three tiers. On every bit-plane that a tier checks (the bits of one place value), the bits of
+    /// all coordinates must add up to an even number. The tiers check the planes 0 to 5, 0 to 7 and 0 to 9,
+    /// and have the weights 1, 10 and 100.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         let even = ParityCheck { bits: lowest_bits(grid.ndim()), odd: 0 };
@@ -114,18 +115,18 @@ impl BitwiseXor {
     /// Adds `n_rules` random rules, and a tier of this weight with different checks for each rule.
     ///
     /// The selector consists of masks of bits, whose parities choose a point's rule. It is linearly
-    /// independent of the earlier tiers, so that every number that it can select belongs to equally many of
+    /// independent of the earlier tiers, so that each combination of its parities occurs at equally many of
     /// the points that pass these tiers. All rules check the same `n_checks` sets of coordinates on the
-    /// planes `bits`. The required parities of a rule are those of a random point that passes the earlier
-    /// tiers and has this rule, so that every rule has modes (at heights that are a power of 2). If the
-    /// earlier tiers leave enough bits undetermined, the new checks are independent of these tiers and of the
-    /// selector.
+    /// bit-planes `bits` (bit-plane `b` consists of bit `b` of every coordinate). The required parities of a
+    /// rule are those of a random point that passes the earlier tiers and to which the rule applies, so that
+    /// every rule has modes (at heights that are a power of 2). If the earlier tiers leave enough bits
+    /// undetermined, the new checks are independent of these tiers and of the selector.
     ///
     /// # Errors
-    /// [`Error::Config`] unless there are 1 to 65,536 rules, for planes that the height lacks, unless there
-    /// is at least one check and at most one per constrained dimension, for tiers that contradict each other,
-    /// if the tiers leave too few bits undetermined for the selector, and for dimensions and checks that
-    /// [`build`](Self::build) refuses.
+    /// [`Error::Config`] unless there are 1 to 65,536 rules, for a range of bit-planes that is descending or
+    /// goes beyond the bits that the height needs, unless there is at least one check and at most one per
+    /// constrained dimension, for tiers that contradict each other, if the tiers leave too few bits
+    /// undetermined for the selector, and for dimensions and checks that [`build`](Self::build) refuses.
     pub fn with_random_rules(
         mut self,
         grid: &HyperGrid,
@@ -174,7 +175,8 @@ impl BitwiseXor {
         for rule in 0..n_rules {
             let of_rule = trunk.with(digits(&self.selector, rule));
             let free = random_bits(width, &mut rng);
-            // The system has a solution, because the selector is independent of the tiers.
+            // The equations of the earlier tiers and those that select the rule have a common solution,
+            // because the selector is linearly independent of these tiers.
             let point = of_rule.solution(free).unwrap_or(free);
             let is_odd = |of: u128, plane: u32| u32::from(parity(on_plane(of, n_bits, plane) & point));
             let odd = |of: u128| (bits.0..=bits.1).fold(0, |odd, plane| odd | is_odd(of, plane) << plane);
@@ -260,8 +262,8 @@ fn lowest_bits(n: usize) -> u64 {
     u64::MAX.checked_shr(64 - n as u32).unwrap_or(0)
 }
 
-/// Returns the mask of the bits of a set of coordinates on one bit-plane. The bits of a point are numbered
-/// coordinate by coordinate.
+/// Returns the mask that selects bit `plane` of each coordinate in the set `of`. The bits of a point are
+/// numbered coordinate by coordinate, `n_bits` for each.
 fn on_plane(of: u128, n_bits: u32, plane: u32) -> u128 {
     (0..64).filter(|d| of >> d & 1 == 1).fold(0, |mask, d| mask | 1 << (d * n_bits + plane))
 }
@@ -286,7 +288,7 @@ fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut
     rows
 }
 
-/// Returns the equations under which the selector has the value `number`.
+/// Returns the equations that hold if the parities of the selector's masks are the binary digits of `number`.
 fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)> {
     selector.iter().enumerate().map(move |(i, &mask)| (mask, number >> i & 1 == 1))
 }

@@ -48,8 +48,9 @@ fn attention_agrees_with_pytorch_geometric() {
             tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&values));
         }
         let engine = TensorGraphs::new(&batch, Kind::Double);
-        // PyTorch Geometric takes a row per node. The second of these two rounds takes a row per node, too,
-        // because `reads_whole_graph` is set.
+        // The stored values have a row for each node. If `reads_whole_graph` is set, nodes with equal values
+        // share rows only before the first round. So the second of two rounds, to which each node brings a
+        // separate row, is tested.
         let plan = Plan {
             labels: Labels::default(),
             counts: Counts::default(),

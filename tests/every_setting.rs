@@ -258,7 +258,7 @@ fn settings_of_estimators() {
         ("flow", json!(true)),
         ("initial_log_z", json!(1.0)),
         ("n_conditions", json!(2)),
-        ("logit_scale", json!({ "hidden": [4], "activation": "Relu", "layer_norm": false })),
+        ("logit_scale", json!({ "hidden": [4], "activation": "relu", "layer_norm": false })),
     ];
     check(&EstimatorsConfig::default(), &others, |estimators| {
         graphs(Semantics::Labelled, &GraphNetConfig { estimators: estimators.clone(), ..net() })

@@ -10,10 +10,10 @@ README.md.
     scripts/results.py check
         fails if one of the files differs from the stored JSON
 
-`run --only NAME...` makes only the runs of these rows, `--again` repeats stored runs, and `--minutes N`
-starts no further run after N minutes. Rows with measurements of speed are skipped while other programs use
-the machine, unless `--loaded` is given. The script builds `reproduce` from a clean checkout. With `--binary
-PATH --commit HASH` it uses a program that was built from that commit.
+`run --only NAME...` makes only the runs for the table rows of these names, `--again` repeats stored runs, and
+`--minutes N` starts no further run after N minutes. Rows with measurements of speed are skipped while other
+programs use the machine, unless `--loaded` is given. The script builds `reproduce` from a clean checkout.
+With `--binary PATH --commit HASH` it uses a program that was built from that commit.
 """
 
 import argparse

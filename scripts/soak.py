@@ -135,7 +135,8 @@ def start(program, flags, log, before=lambda: None, **more):
 
 
 def step(run):
-    """Returns the last step of a run whose line in the metrics file is complete."""
+    """Returns the last step of a run that the metrics file holds, or 0. An incomplete last line is
+    left out."""
     try:
         with open(run / "metrics.jsonl", "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 8192))

@@ -305,7 +305,8 @@ mod tests {
         let items: Vec<usize> = (0..100).collect();
         let expected: Vec<usize> = items.iter().map(|k| k * k).collect();
         pool.install(|| {
-            // There are more than the 32 calls of a trial, so some of them use the pool and others don't.
+            // There are more calls than the 32 of a trial (a comparison of the pool with the calling thread),
+            // so some of them use the pool and others don't.
             for _ in 0..40 {
                 assert_eq!(map(&items, 10, |k| k * k), expected);
                 assert_eq!(try_map_range(100, 10, |k| Ok(k * k)).unwrap(), expected);

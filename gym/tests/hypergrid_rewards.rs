@@ -363,8 +363,8 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
     let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
-    // A point has 6 bits, and three equations (the tiers) leave 3 of them free. The free bits choose a
-    // point's rule, so there can be 8 rules, but not 16.
+    // A point has 6 bits. The first three tiers demand the same three equations, one per place value. This
+    // leaves 3 bits free to choose a point's rule, so there can be 8 rules, but not 16.
     assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
         assert_eq!(message(refused.unwrap_err()), "the parity rules");

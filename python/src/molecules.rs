@@ -61,8 +61,8 @@ impl Reading {
         }
     }
 
-    /// Returns the names of classes and of values of attributes in graphs of this schema, which has the
-    /// number of classes and the largest value of each attribute.
+    /// Returns names for the classes of nodes and edges, and for the values of their attributes. `schema`
+    /// holds the number of classes, and the largest value of each attribute.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
         match &self.codec {

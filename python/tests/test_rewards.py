@@ -298,8 +298,8 @@ class Counted:
 def test_a_cached_reward_is_asked_about_an_object_once_and_trains_the_same():
     plain, counted = trainer(Counted(), seed=3).fit(30), Counted()
     cached = trainer(gfn.CachedReward(counted), seed=3).fit(30)
-    # The reward may get each of the environment's 9 objects once. It may get 16 objects again, to check their
-    # cached log R.
+    # The reward may get each of the environment's 9 objects once. The cache also asks up to 16 times for the
+    # log R of a cached object, to check that it hasn't changed.
     assert len(counted.seen) <= 9 and counted.asked <= len(counted.seen) + 16
     assert np.array_equal(plain.history["loss"], cached.history["loss"])
     before = counted.calls

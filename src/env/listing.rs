@@ -31,10 +31,11 @@ pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &
 /// Returns `true` if random walks show that clearly more than `limit` states can be reached. The function is
 /// called after the first 20,000 states were listed.
 ///
-/// For each state of a uniform random walk, the ratios (number of forward moves / number of backward moves)
-/// of the steps up to this state are multiplied. These products are summed over the states of the walk. The
-/// mean of the sums of many walks estimates the number of states. In an environment up to isomorphism, each
-/// product is multiplied by the number of automorphisms of its state.
+/// A step from s to s' has the ratio (number of forward moves of s) / (number of backward moves of s'). For
+/// each state of a uniform random walk, the ratios of all steps up to this state are multiplied. These
+/// products are summed over the states of the walk. The mean of the sums of many walks estimates the number
+/// of states. In an environment up to isomorphism, each product is multiplied by the number of automorphisms
+/// of its state, and divided by that of the initial state.
 pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: usize) -> bool {
     /// The number of standard errors by which the estimate is reduced before it is compared with the limit.
     /// The reduced estimate must exceed the limit by 1 %.
@@ -51,8 +52,9 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
     let Some(at_first) = symmetry(&states) else { return false };
-    // `products` holds, for each walk, the log of the product of the ratios (forward moves / backward moves)
-    // of its steps so far. `sums` holds, for each walk, the log of the sum of its products so far.
+    // `products` holds, for each walk, the log of the product of the ratios of its steps so far. (A step has
+    // the ratio of the forward moves before it to the backward moves after it.) `sums` holds, for each walk,
+    // the log of the sum of its products so far.
     let mut products = vec![0.0; WALKS];
     let mut sums = vec![0.0; WALKS];
     let mut walks: Vec<usize> = (0..WALKS).collect();

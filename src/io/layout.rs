@@ -193,7 +193,8 @@ fn swap(path: &Path) -> std::io::Result<()> {
         // folder with files. If the process is stopped here, `resolve` finds the older folder.
         fs::rename(path, &previous)?;
         if let Err(e) = fs::rename(&partial, path) {
-            // The error of the first rename is returned, because it is the cause.
+            // The older folder is moved back. If this succeeds, the error of moving the new folder is
+            // returned.
             fs::rename(&previous, path)?;
             return Err(e);
         }

@@ -21,12 +21,12 @@ pub(crate) struct GraphProblems {
     /// Random model that draws the input graphs
     #[arg(long, value_parser = choice(GRAPHS), default_value = "small")]
     graphs: Selection<Graphs>,
-    /// Log-reward of a solution, divided by the solution's size. The default is 2 with --graphs small, and 5
-    /// with other --graphs
+    /// Factor of a solution's size in its log-reward (negated if small solutions are better). The default
+    /// is 2 with --graphs small, and 5 with other --graphs
     #[arg(long, visible_alias = "beta-to")]
     beta: Option<f64>,
-    /// Log-reward of a solution, divided by its size, in the first step. The value rises to --beta over three
-    /// quarters of the steps
+    /// Value of --beta in the first step. The value then changes linearly, and reaches --beta after three
+    /// quarters of the steps. With --any-beta, one end of the range of values
     #[arg(long)]
     beta_from: Option<f64>,
     /// Train one policy for all values of beta between --beta-from and --beta; needs --graphs small. The
@@ -48,11 +48,12 @@ pub(crate) struct GraphProblems {
     /// with other --graphs
     #[arg(long)]
     held_out: Option<usize>,
-    /// Number of samples for each graph, without --graphs small; the best sample is compared with the optimum
+    /// Number of samples for each graph, of which the best is compared with the optimum. Not used with
+    /// --graphs small
     #[arg(long, default_value_t = 20)]
     pub(super) best_of: usize,
-    /// Largest number of branches of the exact search on each graph, without --graphs small; 0 for no exact
-    /// search
+    /// Largest number of branches of the exact search on each graph; 0 for no exact search. Not used with
+    /// --graphs small
     #[arg(long, default_value_t = 200_000_000)]
     pub(super) branches: u64,
     /// Number of additional graphs of --graphs rb on which the policy is measured: this number with 200 to

@@ -1,5 +1,6 @@
-//! Tasks on graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions
-//! and samples of a checkpoint, speed, and devices.
+//! Tasks on graphs: training on problems of input graphs, on rings of labelled nodes, and on growth up to
+//! isomorphism; solving a problem and sampling graphs with the policy of a checkpoint; and measurements of
+//! the speed and of a device.
 
 pub(crate) mod devices;
 pub(crate) mod graph_problem;

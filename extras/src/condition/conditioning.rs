@@ -84,8 +84,9 @@ impl Focus {
 }
 
 /// The distribution of the conditions of trajectories, and the encoding of a condition as a vector for a
-/// network. The vector consists of beta, the preferences and the goal direction, in this order. A part of
-/// the condition that is constant has no entries in the vector.
+/// network. The vector consists of beta (the exponent of the reward), the preferences (the weight of each
+/// reward) and the goal direction of a [`Focus`], in this order. A part of the condition that is constant
+/// has no entries in the vector.
 ///
 /// By default, beta is 1 and the preferences are equal. The [module](super) has an example.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -62,8 +62,8 @@ impl GaussianSteps {
         self.sd.is_empty()
     }
 
-    /// Returns the means and the standard deviations of the steps, corrections included: two lists of `n`
-    /// rows with a number per coordinate.
+    /// Returns the means and the standard deviations of the steps, including a network's corrections to
+    /// them: two lists with a row per state and a number per coordinate.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a drift or a standard deviation that isn't finite.

@@ -89,9 +89,9 @@ impl Times {
     }
 }
 
-/// A network whose inputs are a point and the time (Zhang and Chen 2022, with fixed phases of the harmonics
-/// as in torchgfn and Sendera et al. 2024). The embeddings of point and time are added, and the sum passes
-/// through hidden layers with GELU.
+/// A network whose inputs are a point and the time (Zhang and Chen 2022). The time is encoded by harmonics
+/// (sines and cosines), whose phases aren't learned, as in torchgfn and Sendera et al. 2024. The embeddings
+/// of point and time are added, and the sum passes through hidden layers with GELU.
 #[derive(Debug)]
 pub(super) struct JointNet {
     time: Mlp,

@@ -132,7 +132,8 @@ impl MarkNode {
         let n = graph.n_nodes();
         let adjacency = graph.adjacency();
         // `near` holds for each node the number of nodes that can dominate it: the node itself and its
-        // neighbours, without the nodes that are out. Only dominating sets need this number.
+        // neighbours, without the nodes that are out of the set. In this problem these are the chosen nodes.
+        // Only dominating sets need this number.
         let near: Vec<usize> = match self.0 {
             Problem::DominatingSet => (0..n)
                 .map(|a| adjacency.count(a) - chosen.common(adjacency, a) + usize::from(!chosen.has(a)))

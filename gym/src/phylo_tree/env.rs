@@ -103,9 +103,9 @@ impl PhyloTree {
         for species in 1..self.n {
             let mut grown = Vec::new();
             for tree in &trees {
-                // The new inner node becomes the parent of `node`, which is a species or an inner node. The
-                // inner nodes of `tree` are named 1 to `species - 1`, after the species that were attached
-                // before.
+                // The new inner node becomes the parent of `node`, which is a species or an inner node.
+                // Attaching species k creates the inner node k, so `tree` has the inner nodes 1 to
+                // `species - 1`.
                 for node in (0..species).chain((1..species).map(|name| self.inner(name))) {
                     let mut tree = tree.clone();
                     tree[self.inner(species)] = tree[node];

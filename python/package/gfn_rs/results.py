@@ -158,11 +158,13 @@ class Judgement(_Result):
     tv: dict[str, float]
     """The total variation between the samples and the target."""
     tv_floor: dict[str, float]
-    """The total variation between an equal number of perfect samples and the target."""
+    """The total variation between perfect samples (drawn from the target itself) and the target. There are as
+    many perfect samples as judged samples."""
     jsd: dict[str, float]
     """The Jensen-Shannon divergence between the samples and the target."""
     jsd_floor: dict[str, float]
-    """The Jensen-Shannon divergence between an equal number of perfect samples and the target."""
+    """The Jensen-Shannon divergence between perfect samples (drawn from the target itself) and the target.
+    There are as many perfect samples as judged samples."""
     consistency: dict[str, Any]
     """Flow consistency (`fcs`): the mean over subsets of objects of the total variation between the samples
     and the target, both normalised within the subset. `floor` is its value for perfect samples."""

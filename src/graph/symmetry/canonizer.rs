@@ -57,9 +57,9 @@ impl Canonical {
 /// later nodes.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum FixedNodes {
-    /// Fixed nodes that no automorphism may move.
+    /// The number of first nodes, none of which an automorphism may move.
     InPlace(usize),
-    /// Fixed nodes that automorphisms may exchange with each other.
+    /// The number of first nodes, which automorphisms may exchange with each other but not with later nodes.
     AsSet(usize),
 }
 

@@ -18,7 +18,7 @@ const Z_95: f64 = 1.959_963_984_540_054;
 /// The estimated mean of a distribution, with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The mean of the samples.
+    /// The estimate of the distribution's mean.
     pub mean: f64,
     /// The standard error of the mean.
     pub standard_error: f64,

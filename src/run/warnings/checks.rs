@@ -251,7 +251,7 @@ mod tests {
             run.0.warnings
         );
         // If no other object with a comparable reward was sampled, the target itself may be concentrated on
-        // one object. The warning is therefore expected only after 200 steps.
+        // one object. So the trainer waits longer in this case: it warns after 200 steps instead of 50.
         for before in [mixed(), on(50, 9.0).to_vec()] {
             let mut run = Run::new();
             run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);

@@ -161,8 +161,9 @@ impl Default for SourceTraits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BatchRequest {
-    /// The smallest number of trajectories that the trainer accepts. `min` equals `max`, with one exception:
-    /// as long as a replay buffer can fill the batch, `min` is 0 for a source that replaces the policy.
+    /// The smallest number of trajectories that the source must return. `min` equals `max`, with one
+    /// exception: a source that is used in place of the policy may return fewer trajectories, or none (`min`
+    /// is 0), if replayed trajectories can fill the batch.
     pub min: usize,
     /// The largest number of trajectories that enter the batch.
     pub max: usize,

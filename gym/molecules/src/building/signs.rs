@@ -174,8 +174,8 @@ impl SetSign {
         Ok(place.map(|place| (state, place)))
     }
 
-    /// Returns the nodes of the mark that a backward move removes. The list is empty if the stereo element of
-    /// the move has no mark.
+    /// Returns the nodes that represent the stereo mark (the sign) which a backward move removes. The list is
+    /// empty if the centre or double bond of the move has no mark.
     fn nodes_of_sign(&self, graph: &GraphState, action: Move) -> Result<Vec<u32>> {
         let set = self.set_sign(graph, action)?;
         Ok(set.map_or_else(Vec::new, |(mut state, place)| state.nodes.swap_remove(place)))

@@ -11,7 +11,8 @@ const MAX_PARTNERS: usize = 1 << 24;
 /// The search gives up after it has examined this number of atoms. An atom is counted each time that it is
 /// examined. Examining this many atoms takes about half a second.
 const BUDGET: usize = 1 << 27;
-/// The entry in the list of double-bond partners for an atom without a double bond in aromatic rings.
+/// An entry that stands for no partner (the atom at the other end of a double bond). Atoms that have no
+/// double bond in an aromatic ring have this entry.
 const NONE: u32 = u32::MAX;
 
 /// Returns all placements of the double bonds in aromatic rings, concatenated in one list. A placement has

@@ -94,11 +94,14 @@ pub enum Preset {
     K16,
     /// A reward with 64 rules. The description of `K1` explains what a rule is.
     K64,
-    /// A reward with a single rule whose modes are rarer than those of `K1`.
+    /// A reward with a single rule, whose modes are rarer than those of `K1`. The description of `K1`
+    /// explains what a rule is.
     K1Matched,
-    /// A reward with 16 rules whose modes are rarer than those of `K16`.
+    /// A reward with 16 rules, whose modes are rarer than those of `K16`. The description of `K1` explains
+    /// what a rule is.
     K16Matched,
-    /// A reward with 64 rules whose modes are rarer than those of `K64`.
+    /// A reward with 64 rules, whose modes are rarer than those of `K64`. The description of `K1` explains
+    /// what a rule is.
     K64Matched,
 }
 

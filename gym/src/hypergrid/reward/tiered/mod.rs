@@ -42,8 +42,8 @@ trait Conditions: Debug + Send + Sync {
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
 
     /// Counts the points that meet the conditions of all these tiers and have 0 in every unconstrained
-    /// dimension. Returns a count for each rule: that of the points to which the rule applies. Returns `None`
-    /// if the points can only be counted by visiting all points of the grid.
+    /// dimension. Returns a count for each rule; a point is counted for the rule that applies to it. Returns
+    /// `None` if the points can only be counted by visiting all points of the grid.
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
 }
 

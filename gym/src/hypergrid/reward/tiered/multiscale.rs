@@ -55,8 +55,8 @@ pub struct ConditionalMultiscale {
 pub struct MultiscaleTier {
     /// The amount that the tier adds to the reward of a point that passes it.
     pub weight: f64,
-    /// The shift s in the tier's condition. It is added to the digit before the result is reduced modulo the
-    /// base and compared with the filter width.
+    /// The shift s in the tier's condition on a digit of each constrained coordinate. It is a term of the sum
+    /// that must be below the filter width, modulo the base of the digits.
     pub shift: u32,
     /// The modulus m that must divide the sum of the tier's digits over the constrained dimensions. `None`
     /// means that the sum may be any number.

@@ -215,6 +215,13 @@ fn openings<'a>(path: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
     found
 }
 
+/// The numbers of the lines with more than [`MAX_COLUMNS`] columns, without rows of tables in comments.
+fn long_lines(text: &str) -> Vec<usize> {
+    let is_row = |line: &str| line.trim_start().trim_start_matches(['/', '!']).starts_with(" |");
+    let is_long = |line: &str| line.chars().count() > MAX_COLUMNS && !is_row(line);
+    text.lines().enumerate().filter(|(_, line)| is_long(line)).map(|(at, _)| at + 1).collect()
+}
+
 /// Returns `true` for an opening whose subject comes late or is missing.
 fn is_headless(opening: &str) -> bool {
     let word = opening.trim_start_matches(['(', '*']).split(|c: char| !c.is_alphabetic()).next().unwrap();
@@ -267,11 +274,8 @@ fn lines_fit_the_columns() {
     let mut long = Vec::new();
     for path in COMMENTED.iter().flat_map(|folder| all_files(&root.join(folder))) {
         let text = fs::read_to_string(&path).unwrap();
-        for (at, line) in text.lines().enumerate() {
-            let is_row = line.trim_start().starts_with("//") && line.contains('|');
-            if line.chars().count() > MAX_COLUMNS && !is_row {
-                long.push(format!("{}:{}", path.strip_prefix(root).unwrap().display(), at + 1));
-            }
+        for line in long_lines(&text) {
+            long.push(format!("{}:{line}", path.strip_prefix(root).unwrap().display()));
         }
     }
     assert!(long.is_empty(), "{} lines have more than {MAX_COLUMNS} columns: {long:#?}", long.len());
@@ -328,6 +332,9 @@ fn offences_are_found() {
         tuple_lets("let (a, mut b) =\n    (f(1), 2);\nlet (c, d) = (self.f)(a);\nlet (e, f) = g();").len(),
         1
     );
+    let wide = "x".repeat(MAX_COLUMNS - 3);
+    assert!(long_lines(&format!("// {wide}\n//! | {wide} | {wide} |")).is_empty());
+    assert_eq!(long_lines(&format!("let a = 1;\n// |{wide}|\n/// | of {wide}: {wide}\n//  {wide}")), [4]);
     let rust = "/// What it is.\n/// The rest.\npub struct A {\n    /// The place.\n    a: bool,\n}";
     let rust = openings(Path::new("a.rs"), rust);
     assert_eq!(rust, [(1, "What it is."), (4, "The place.")]);

@@ -11,7 +11,7 @@ use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::watch::Watch;
 
-/// An array of points with a row per point, which `gfn_rs.metrics` has checked.
+/// An array of points with a row per point, which `gfn_rs._metrics` has checked.
 type Points<'py> = PyReadonlyArray2<'py, f64>;
 
 fn points(rows: &Points<'_>) -> Result<Reals> {

@@ -1107,7 +1107,7 @@ def test_no_setting_is_left_out():
         if isinstance(kind, type)
         and dataclasses.is_dataclass(kind)
         and kind not in GIVEN
-        and kind.__module__ not in ("gfn_rs.results", "gfn_rs.solving")
+        and kind.__module__ not in ("gfn_rs._results", "gfn_rs._solving")
     ]
     every = {(kind.__name__, field.name) for kind in kinds for field in dataclasses.fields(kind)}
     assert len(kinds) > 80 and len(every) > 200

@@ -209,7 +209,7 @@ def test_workers_that_never_answer_are_an_error(monkeypatch):
         def submit(self, *_):
             return Future()
 
-    monkeypatch.setattr("gfn_rs.executors._GRACE", 0.3)
+    monkeypatch.setattr("gfn_rs._executors._GRACE", 0.3)
     with pytest.raises(TimeoutError, match="no worker has answered"):
         gfn.ParallelReward(reward, Silent(), timeout=0.1)(POINTS)
 
@@ -257,7 +257,7 @@ def test_control_c_ends_a_slow_batch(threads):
 
 
 def test_progress_of_a_slow_batch_is_shown_on_a_terminal_alone(threads, monkeypatch, capsys):
-    monkeypatch.setattr("gfn_rs.executors._SLOW", 0.0)
+    monkeypatch.setattr("gfn_rs._executors._SLOW", 0.0)
     parallel = gfn.ParallelReward(slow, threads)
     parallel(POINTS)
     assert capsys.readouterr().err == ""

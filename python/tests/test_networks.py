@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from gfn_rs import loading
+from gfn_rs import _loading
 from test_by_hand import listed, replaced_joined
 
 POLICIES = [
@@ -928,9 +928,9 @@ def test_a_checkpoint_can_not_have_anything_called(name):
     """Calls `_restore_settings` with malicious class names, which it must not use. The test calls the
     function directly, because a changed checkpoint would be refused by its checksum."""
     with pytest.raises(ValueError, match="expected a class of this version"):
-        loading._restore_settings({"class": name, "values": {}})
+        _loading._restore_settings({"class": name, "values": {}})
     assert (
-        loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env
+        _loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env
         and len(sampler.sample(1)) == 1
     )
 

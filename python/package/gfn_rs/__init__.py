@@ -54,7 +54,7 @@ if _release is None or _release.group(1) != _linked():
 
 from . import _gfn  # noqa: E402
 from ._gfn import GraphBatch, Graphs, Scores, set_threads  # noqa: E402
-from .conditioning import (  # noqa: E402
+from ._conditioning import (  # noqa: E402
     Condition,
     Conditioning,
     Conditions,
@@ -67,7 +67,7 @@ from .conditioning import (  # noqa: E402
     Temperature,
     UniformTemperature,
 )
-from .declared import (  # noqa: E402
+from ._declared import (  # noqa: E402
     AddEdge,
     AddNode,
     ClearEdgeAttribute,
@@ -84,7 +84,7 @@ from .declared import (  # noqa: E402
     VectorMoves,
     VectorRules,
 )
-from .envs import (  # noqa: E402
+from ._envs import (  # noqa: E402
     BayesianStructure,
     BitSequence,
     Box,
@@ -115,19 +115,19 @@ from .envs import (  # noqa: E402
     Trees,
     Triangle,
 )
-from .executors import Actors, ParallelReward  # noqa: E402
-from .exploration import EPSILON, Exploration  # noqa: E402
-from .judging import judge  # noqa: E402
-from .loading import load  # noqa: E402
-from .metrics import (
+from ._executors import Actors, ParallelReward  # noqa: E402
+from ._exploration import EPSILON, Exploration  # noqa: E402
+from ._judging import judge  # noqa: E402
+from ._loading import load  # noqa: E402
+from ._metrics import (
     hypervolume,
     maximum_mean_discrepancy,
     noise_floor,
     pareto_front,
     wasserstein2,
 )  # noqa: E402
-from .molecules import Factor, MoleculeScore, MoleculesRead, Ranking, read_molecules  # noqa: E402
-from .objectives import (  # noqa: E402
+from ._molecules import Factor, MoleculeScore, MoleculesRead, Ranking, read_molecules  # noqa: E402
+from ._objectives import (  # noqa: E402
     AugmentedDetailedBalance,
     AugmentedTrajectoryBalance,
     DetailedBalance,
@@ -146,7 +146,7 @@ from .objectives import (  # noqa: E402
     TrajectoryBalance,
     TrustPcl,
 )
-from .policies import (  # noqa: E402
+from ._policies import (  # noqa: E402
     BoxNet,
     DagModule,
     DiffusionNet,
@@ -162,7 +162,7 @@ from .policies import (  # noqa: E402
     Uniform,
     VectorModule,
 )
-from .results import (  # noqa: E402
+from ._results import (  # noqa: E402
     Correlation,
     Distances,
     Estimate,
@@ -172,7 +172,7 @@ from .results import (  # noqa: E402
     SampleEvaluation,
     TopK,
 )
-from .rewards import (  # noqa: E402
+from ._rewards import (  # noqa: E402
     BoxReward,
     CachedReward,
     ColoredGraphReward,
@@ -199,8 +199,8 @@ from .rewards import (  # noqa: E402
     TriangleReward,
     WeightReward,
 )
-from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
-from .sources import (  # noqa: E402
+from ._schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
+from ._sources import (  # noqa: E402
     BatchRequest,
     Data,
     FocusInHindsight,
@@ -215,12 +215,12 @@ from .sources import (  # noqa: E402
     Teacher,
     Thompson,
 )
-from .networks import Evaluation, Network  # noqa: E402
-from .solving import Progress, Solution, solve  # noqa: E402
-from .steps import Masks, Moves, Step  # noqa: E402
-from .training import BufferContents, Trainer, TrainingWarning  # noqa: E402
-from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
-from .updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
+from ._networks import Evaluation, Network  # noqa: E402
+from ._solving import Progress, Solution, solve  # noqa: E402
+from ._steps import Masks, Moves, Step  # noqa: E402
+from ._training import BufferContents, Trainer, TrainingWarning  # noqa: E402
+from ._trajectories import Sampler, Trajectories, Transitions  # noqa: E402
+from ._updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
 
 # The largest number of seconds that the Python interpreter waits for daemon threads before it ends.
 _PATIENCE = 10.0

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 
 from ._settings import LARGEST_SEED, MOST, Bounds, Settings, check, kind_name
-from .conditioning import Conditioning, Conditions
-from .rewards import CachedReward, ConditionalGridReward, Reward
+from ._conditioning import Conditioning, Conditions
+from ._rewards import CachedReward, ConditionalGridReward, Reward
 
 
 def check_kind(name: str, value: Any, base: type, example: str) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from . import _gfn
 from ._conditions import check_presence
-from .sources import FreshObjects, BatchRequest
-from .trajectories import Trajectories
+from ._sources import FreshObjects, BatchRequest
+from ._trajectories import Trajectories
 
 
 def asked(

@@ -16,10 +16,10 @@ from . import _gfn
 from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._settings import plain, variant
-from .envs import Environment, Fragments
-from .objectives import Objective
-from .policies import DiffusionNet, Policy
-from .sources import (
+from ._envs import Environment, Fragments
+from ._objectives import Objective
+from ._policies import DiffusionNet, Policy
+from ._sources import (
     Data,
     FocusInHindsight,
     FreshSource,
@@ -31,7 +31,7 @@ from .sources import (
     Teacher,
     Thompson,
 )
-from .updates import Average
+from ._updates import Average
 
 
 @dataclass

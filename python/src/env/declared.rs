@@ -284,7 +284,7 @@ impl PyRules {
             column(|each| each.action.class as usize),
             PyTuple::new(py, &self.names)?,
         );
-        py.import("gfn_rs.steps")?.getattr("Moves")?.call1(columns)
+        py.import("gfn_rs._steps")?.getattr("Moves")?.call1(columns)
     }
 }
 

@@ -176,7 +176,7 @@ impl BatchRules<VectorStates, (usize, u32)> for Steps {
         self.rules.ask("restrict", moves.len(), |function| {
             let py = function.py();
             let columns = (whole(moves.iter().map(|of| of.0)), whole(moves.iter().map(|of| of.1 as usize)));
-            let shown = py.import("gfn_rs.declared")?.getattr("VectorMoves")?.call1(columns)?;
+            let shown = py.import("gfn_rs._declared")?.getattr("VectorMoves")?.call1(columns)?;
             function.call1((entries(py, states)?, shown))
         })
     }

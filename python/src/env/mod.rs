@@ -1,4 +1,4 @@
-//! The extension's class of environments, which the environments of `gfn_rs.envs` wrap.
+//! The extension's class of environments, which the environments of `gfn_rs._envs` wrap.
 
 mod answers;
 mod batch_env;
@@ -32,7 +32,7 @@ use crate::settings::read;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// The environment that an object of a class of `gfn_rs.envs` contains.
+/// The environment that an object of a class of `gfn_rs._envs` contains.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Env {
     spec: EnvSpec,

@@ -212,7 +212,7 @@ impl ModuleCaller {
         }
         if py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()? {
             self.learns.store(false, Relaxed);
-            py.import("gfn_rs.training")?.call_method1("_warn_of_detached", (self.module.bind(py),))?;
+            py.import("gfn_rs._training")?.call_method1("_warn_of_detached", (self.module.bind(py),))?;
         }
         Ok(())
     }

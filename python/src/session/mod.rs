@@ -134,7 +134,7 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     })
 }
 
-/// A function that returns the values of an evaluation by name. Python builds an object of `gfn_rs.results`
+/// A function that returns the values of an evaluation by name. Python builds an object of `gfn_rs._results`
 /// from these values. The function is called when the interpreter is attached again.
 type Evaluation = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyDict>> + Send>;
 

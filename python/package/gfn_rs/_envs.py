@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules, check_seed, count
 from ._settings import COUNT, Settings, needs, plain
-from .steps import Walkable
+from ._steps import Walkable
 
 
 class Coverage(NamedTuple):

@@ -9,7 +9,7 @@ import torch
 
 from . import _gfn
 from ._settings import Settings, kind_name, needs, plain, variant
-from .schedules import Number, schedule_json
+from ._schedules import Number, schedule_json
 
 Backward = Literal["trajectory_likelihood", "maximum_entropy"]
 Regression = Literal["squared", "half_squared", "shifted_cosh", "absolute"]
@@ -93,8 +93,8 @@ class _Relative(_Regression):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        from .policies import Uniform
-        from .training import Trainer
+        from ._policies import Uniform
+        from ._training import Trainer
 
         prior = self._prior()
         if not isinstance(prior, (Trainer, Uniform)):

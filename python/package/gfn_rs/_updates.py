@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ._settings import NOT_NEGATIVE, POSITIVE, SHARE, Settings, bounds, plain
-from .schedules import InverseRoot, Number, schedule_json
+from ._schedules import InverseRoot, Number, schedule_json
 
 LR_SCALE = InverseRoot(1.0, 1_000)
 """The default of `Adam.schedule`, which is a factor on both learning rates."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ._settings import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Settings, plain
-from .schedules import Linear, Number, schedule_json
+from ._schedules import Linear, Number, schedule_json
 
 EPSILON = Linear(0.1, 0.01, 2_000)
 """The default of `Exploration.epsilon`, which is the probability of a uniform action."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import results
-from .policies import Uniform
-from .training import Trainer
+from . import _results
+from ._policies import Uniform
+from ._training import Trainer
 
 
-def judge(env: Any, reward: Any, objects: Any, limit: int = 1_000_000, seed: int = 0) -> results.Judgement:
+def judge(env: Any, reward: Any, objects: Any, limit: int = 1_000_000, seed: int = 0) -> _results.Judgement:
     """Compares samples of any sampler with the exact target of a reward.
 
     The result has the total variation and the Jensen-Shannon divergence with intervals, and the same

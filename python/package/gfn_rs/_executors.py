@@ -23,12 +23,12 @@ import torch
 from ._checks import count
 from ._settings import Bounds, check, kind_name
 from ._suggestions import suggests_names
-from .conditioning import Conditioning, Conditions
-from .sources import FreshObjects, BatchRequest
-from .trajectories import Sampler, Trajectories
+from ._conditioning import Conditioning, Conditions
+from ._sources import FreshObjects, BatchRequest
+from ._trajectories import Sampler, Trajectories
 
 if TYPE_CHECKING:
-    from .training import Trainer
+    from ._training import Trainer
 
 # The number of seconds between two checks while waiting for results. Each check looks for Ctrl-C and for
 # overdue results, and updates the display of progress.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from . import _gfn, results
+from . import _gfn, _results
 from ._checks import (
     check_kind,
     check_seed,
@@ -32,18 +32,18 @@ from ._parts import parts, shares
 from ._progress import Line
 from ._settings import AT_ONCE, check, plain, variant
 from ._suggestions import suggests_names
-from .conditioning import Conditioning, Conditions
-from .envs import Environment
-from .executors import Actors
-from .exploration import Exploration
-from .loading import note_settings
-from .networks import Network
-from .objectives import Objective, TrajectoryBalance
-from .policies import Policy
-from .rewards import Reward, SizeReward
-from .sources import FreshSource, SourceSettings, sort_sources
-from .trajectories import Trajectories, paths_of
-from .updates import Adam
+from ._conditioning import Conditioning, Conditions
+from ._envs import Environment
+from ._executors import Actors
+from ._exploration import Exploration
+from ._loading import note_settings
+from ._networks import Network
+from ._objectives import Objective, TrajectoryBalance
+from ._policies import Policy
+from ._rewards import Reward, SizeReward
+from ._sources import FreshSource, SourceSettings, sort_sources
+from ._trajectories import Trajectories, paths_of
+from ._updates import Adam
 
 States = Any  # batches of states: Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
@@ -437,29 +437,29 @@ class Trainer:
         )
         return states, np.asarray(log_rewards, dtype=np.float64)
 
-    def exact(self, limit: int = 1_000_000, condition: Any = None) -> results.Exact:
+    def exact(self, limit: int = 1_000_000, condition: Any = None) -> _results.Exact:
         """Computes the policy's distribution over all states, and compares it with the target distribution.
         An environment with more than `limit` states is an error.
 
         `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
-        return results.Exact(
-            **results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition)))
+        return _results.Exact(
+            **_results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition)))
         )
 
-    def evaluate(self, n: int = 1000, condition: Any = None) -> results.SampleEvaluation:
+    def evaluate(self, n: int = 1000, condition: Any = None) -> _results.SampleEvaluation:
         """Evaluates the policy on `n` samples, for environments whose states can't be listed. The result has
         estimates of log Z, and finds the best objects and the modes among the samples.
 
         `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
-        return results.SampleEvaluation(
-            **results.from_values(
+        return _results.SampleEvaluation(
+            **_results.from_values(
                 self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))
             )
         )
 
-    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.ObjectEvaluation:
+    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> _results.ObjectEvaluation:
         """Estimates the log-probability of given objects, such as a test set, and its correlation with the
         reward.
 
@@ -470,8 +470,8 @@ class Trainer:
         condition
             A single condition, `[width]`, in a trainer with conditions.
         """
-        return results.ObjectEvaluation(
-            **results.from_values(
+        return _results.ObjectEvaluation(
+            **_results.from_values(
                 self._session.tested(
                     objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition)
                 )
@@ -480,7 +480,7 @@ class Trainer:
 
     def certify(
         self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64
-    ) -> results.Certificate:
+    ) -> _results.Certificate:
         """Certifies the policy from samples, for environments whose states can't be listed. `print` shows the
         result as a table.
 
@@ -504,15 +504,15 @@ class Trainer:
             count(size, "size", least=3, most=AT_ONCE),
             count(paths, "paths", least=8, most=AT_ONCE),
         )
-        return results.Certificate(**self._session.certified(given))
+        return _results.Certificate(**self._session.certified(given))
 
-    def judge(self, objects: Any, limit: int = 1_000_000) -> results.Judgement:
+    def judge(self, objects: Any, limit: int = 1_000_000) -> _results.Judgement:
         """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't
         used. `objects` is a batch of states like the one that `sample` returns; for molecules also SMILES. An
         environment with more than `limit` states is an error.
         """
         figures, missing = self._session.judge_samples(objects, count(limit, "limit"))
-        return results.Judgement(**figures, missing_states=missing)
+        return _results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
         """Replaces the policy's parameters by their running average, which `Adam(average=Average())`

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules
 from ._settings import Settings, bounds, plain
-from .envs import Environment, describe_graphs
-from .steps import Moves
+from ._envs import Environment, describe_graphs
+from ._steps import Moves
 
 # The bounds of the setting `values`: the entries of a vector are whole numbers from 0 to `values` - 1.
 _VALUES = bounds(2, 65_536)

@@ -13,11 +13,11 @@ from . import _borders, _gfn
 from ._checks import existing_path
 from ._settings import Settings
 from ._suggestions import suggests_names
-from .networks import Network
+from ._networks import Network
 
 if TYPE_CHECKING:
-    from .envs import Environment
-    from .policies import Policy
+    from ._envs import Environment
+    from ._policies import Policy
 
 
 def note_settings(value: Any) -> Any:

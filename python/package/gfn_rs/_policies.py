@@ -20,8 +20,8 @@ from ._settings import Settings, needs, plain, variant
 from ._suggestions import suggests_names
 
 if TYPE_CHECKING:
-    from .envs import Environment
-    from .networks import Network
+    from ._envs import Environment
+    from ._networks import Network
 
 Backward = Literal["uniform", "shared_torso", "separate"]
 Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
@@ -56,7 +56,7 @@ class Policy(Settings):
         device, double
             The device, and True for double precision.
         """
-        from .networks import Network
+        from ._networks import Network
 
         return Network.build(
             env, self, seed, flow=flow, n_conditions=n_conditions, device=device, double=double

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ._settings import COUNT, Settings, needs, plain, variant
-from .policies import Policy
+from ._policies import Policy
 
 Path = Literal["uniform_backward", "policy_backward", "stored"]
 

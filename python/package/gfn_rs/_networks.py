@@ -16,13 +16,13 @@ from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts
 from ._settings import LARGEST_SIZE, check, kind_name
-from .objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
-from .policies import Policy, Uniform
-from .steps import Moves
-from .trajectories import Trajectories, paths_of
+from ._objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
+from ._policies import Policy, Uniform
+from ._steps import Moves
+from ._trajectories import Trajectories, paths_of
 
 if TYPE_CHECKING:
-    from .envs import Environment
+    from ._envs import Environment
 
 
 class Evaluation:
@@ -112,7 +112,7 @@ class Network(torch.nn.Module):
         double: bool = False,
     ) -> Network:
         """Builds a network from settings, as `Policy.build` does."""
-        from .envs import Environment
+        from ._envs import Environment
 
         if not isinstance(env, Environment) or type(env) is Environment:
             raise TypeError(

@@ -11,11 +11,11 @@ from . import _gfn
 from ._checks import check_seed, count
 from ._settings import Bounds, check
 from ._suggestions import suggests_names
-from .envs import Cut, GraphProblem
-from .networks import Network, _restore_network
-from .results import _Result
-from .training import Trainer
-from .trajectories import Sampler
+from ._envs import Cut, GraphProblem
+from ._networks import Network, _restore_network
+from ._results import _Result
+from ._training import Trainer
+from ._trajectories import Sampler
 
 
 @dataclass(frozen=True, kw_only=True)

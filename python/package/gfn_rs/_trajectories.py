@@ -15,13 +15,13 @@ from ._checks import check_seed, chosen, count
 from ._conditions import checked as checked_conditions
 from ._settings import AT_ONCE, check, kind_name
 from ._suggestions import suggests_names
-from .exploration import Exploration
-from .steps import Flags, Moves, Whole
+from ._exploration import Exploration
+from ._steps import Flags, Moves, Whole
 
 if TYPE_CHECKING:
-    from .envs import Environment
-    from .networks import Network
-    from .training import Trainer
+    from ._envs import Environment
+    from ._networks import Network
+    from ._training import Trainer
 
 # The temperature of greedy sampling. If logits are divided by this number, only the most probable move has a
 # probability above 0.
@@ -357,8 +357,8 @@ class Sampler:
         exit_bias: float = 0.0,
         noise: float = 0.0,
     ) -> None:
-        from .networks import Network
-        from .training import Trainer
+        from ._networks import Network
+        from ._training import Trainer
 
         network = policy.network if isinstance(policy, Trainer) else policy
         if not isinstance(network, Network):

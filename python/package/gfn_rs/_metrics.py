@@ -12,7 +12,7 @@ import torch
 from . import _gfn
 from ._checks import check_seed, count
 from ._settings import AT_ONCE
-from .results import NoiseFloor
+from ._results import NoiseFloor
 
 # The largest number of points per set. The table of distances between all pairs takes 3 GB at this number.
 _MOST_PAIRED = 20_000

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ._settings import COUNT, LARGEST_SEED, Settings, bounds, needs, plain
 from ._tables import check_no_categories, find_levels, named_columns
-from .molecules import MoleculeScore
+from ._molecules import MoleculeScore
 
 
 class Reward(Settings):

@@ -50,6 +50,8 @@ mod chapters {
     mod python_molecules {}
     #[doc = include_str!("src/torchgfn.md")]
     mod torchgfn {}
+    #[doc = include_str!("src/recursionpharma.md")]
+    mod recursionpharma {}
     #[doc = include_str!("src/inside.md")]
     mod inside {}
 }

@@ -144,7 +144,7 @@ class Condition(Settings):
     beta
         The exponent of the reward.
     preferences
-        A weight for each reward. By default the weights are equal.
+        A weight for each reward; the weights are divided by their sum. By default the weights are equal.
     focus
         The direction of focus, if there is one.
     """

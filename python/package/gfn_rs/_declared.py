@@ -105,10 +105,23 @@ class GraphRules:
     The answer of a method may depend only on the graphs and moves in its arguments, because a trainer caches
     answers (up to 64 MiB). Backward moves are found by undoing moves. So methods are also called with the
     graphs that result from undoing a move, even if no sequence of moves builds them.
+
+    Paths, in which a node has at most two neighbours:
+
+    >>> class Paths(GraphRules):
+    ...     def restrict(self, graphs, moves):
+    ...         is_first = graphs.n_nodes[moves.graph] == 0
+    ...         degrees = np.append(graphs.degree, 0)
+    ...         return is_first | (degrees[graphs.node_ptr[moves.graph] + moves.a] < 2)
+    >>> GraphEnv([AddNode(attached=True)], max_nodes=4, rules=Paths()).check()
+    Coverage(visited=5, states=5)
     """
 
     def restrict(self, graphs: _gfn.Graphs, moves: Moves) -> Any:
-        """Returns an array of bool, True for each allowed move."""
+        """Returns an array of bool, True for each allowed move. Move k is a move of graph `moves.graph[k]`.
+        The node `moves.a[k]` is numbered from 0 in its graph, so its row in an array of all nodes is
+        `graphs.node_ptr[moves.graph[k]] + moves.a[k]`. The first node of an empty graph has `a` = 0, although
+        this row belongs to another graph."""
         return np.ones(len(moves), dtype=bool)
 
     def can_exit(self, graphs: _gfn.Graphs) -> Any:
@@ -242,6 +255,17 @@ class VectorEnv(Environment):
         The initial vector, zeros by default. Each row of an array `[K, width]` is a separate instance, with
         its own trajectories, log Z and distribution. Any two rows must differ in an entry that no move
         changes.
+
+    Sets of three items with the weights 1, 2 and 3, and a sum of at most 4:
+
+    >>> weights = np.array([1, 2, 3])
+    >>> class LightSets(VectorRules):
+    ...     def restrict(self, states, moves):
+    ...         return states[moves.state] @ weights + weights[moves.number] <= 4
+    ...     def is_reachable(self, states):
+    ...         return states @ weights <= 4
+    >>> VectorEnv(width=3, values=2, changes=[[0, 0, 1], [1, 0, 1], [2, 0, 1]], rules=LightSets()).check()
+    Coverage(visited=6, states=6)
     """
 
     width: int = field(metadata=bounds(1))

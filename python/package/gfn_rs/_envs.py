@@ -268,8 +268,10 @@ class _OfFile(_OfMolecules):
 @dataclass(frozen=True, eq=False)
 class Fragments(_OfFile):
     """Molecules made of fragments that are joined at their stems. `library` is a file of fragments that
-    replace the standard fragments, or a list of the lines of such a file. States are `Graphs` of fragments,
-    with the `smiles` of the molecules; the reward is `MoleculeReward`.
+    replace the 32 standard fragments, or a list of the lines of such a file. In the source of the package,
+    `gym/molecules/src/fragments/bengio2021.txt` is such a file, with the 72 fragments of Bengio et al.
+    (2021). States are `Graphs` of fragments, with the `smiles` of the molecules; the reward is
+    `MoleculeReward`.
 
     Each line of the file is a SMILES, a blank, and the fragment's stems with commas between them, such as
     `c1ccccc1 0,3` or `N 0,0`. Stems are the atoms that other fragments may be attached to, counted from 0 in

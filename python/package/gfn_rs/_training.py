@@ -655,8 +655,9 @@ class Trainer:
         return self._session.remember(paths_of(trajectories, self.env))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields the policy's parameters by name: the tensors themselves, not copies. Don't use these tensors
-        or their gradients while another thread trains, because torch doesn't lock tensors.
+        """Yields the policy's parameters by name: the tensors themselves, not copies. The names of the
+        parameters of log Z begin with `log_z`. Don't use these tensors or their gradients while another
+        thread trains, because torch doesn't lock tensors.
         """
         yield from self._session.parameters()
 

@@ -427,7 +427,8 @@ class Sampler:
         return Trajectories(self.env, self.policy._session.draw_paths((n, of), under, explored, stream))
 
     def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
-        """Draws a trajectory to each of these finished objects, by backward steps of P_B."""
+        """Draws a trajectory to each of these finished objects, by backward steps of P_B. The transitions of
+        the result are in forward order, from the initial state to the object."""
         under, stream = self.policy._conditions(conditions, len(objects)), (
             None if seed is None else check_seed(seed)
         )

@@ -5,17 +5,7 @@
 //! Run `cargo run --release --example bayesian_structure`. The task `reproduce bayesian-structure` has flags
 //! for the size, score, network and objective.
 
-use gfn::env::StateGraph;
-use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, MlpConfig};
-use gfn::objective::ModifiedDetailedBalance;
-use gfn::optim::{AdamConfig, Schedule};
-use gfn::policy::{MlpPolicy, MlpPolicyConfig};
-use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::run::Fit;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Result, Rng, tch};
+use gfn::prelude::*;
 use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, ExactPosterior, GraphLaw,
     Marginals, Sem, SemConfig, StructureConfig, StructurePrior,
@@ -25,7 +15,7 @@ use gfn_plot::{Cell, Table};
 const NODES: usize = 4;
 const STEPS: usize = 500;
 
-fn main() -> Result<()> {
+fn main() -> gfn::Result<()> {
     let runtime = Runtime::new(1, DeviceKind::Cpu)?;
     let mut rng = Rng::seeded(0);
     // The data are simulated from a random linear Gaussian network. For discrete data use `DiscreteData` and
@@ -45,7 +35,7 @@ fn main() -> Result<()> {
     let mlp = MlpConfig { hidden: vec![128, 128], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
     let features = AdjacencyFeatures::new(NODES);
-    let policy = MlpPolicy::new(&env, features, config, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let policy = MlpPolicy::new(&env, features, config, runtime.device(), Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 64,
         epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: STEPS / 2 }),

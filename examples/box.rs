@@ -5,15 +5,9 @@ use std::error::Error;
 use std::fs;
 
 use gfn::env::Reals;
-use gfn::objective::TrajectoryBalance;
-use gfn::optim::{AdamConfig, Schedule};
-use gfn::rollout::Sampler;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Rng, tch};
+use gfn::prelude::*;
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, GridHistogram};
-use gfn_plot::Table;
-use gfn_plot::{Figure, Panel};
+use gfn_plot::{Figure, Panel, Table};
 
 const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;
@@ -27,8 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // reward is largest near the four corners.
     let env = BoxEnv::cartesian(2, 0.25)?;
     let reward = BoxReward::default();
-    let policy =
-        BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
+    let policy = BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
         epsilon: Some(Schedule::Linear { from: 0.1, to: 0.0, steps: STEPS / 2 }),

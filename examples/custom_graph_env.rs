@@ -1,17 +1,6 @@
 //! Defines a custom environment of directed acyclic graphs, by a rule that forbids some actions of `AddEdge`.
 
-use gfn::contract::{Budget, check_graph_env};
-use gfn::env::StateGraph;
-use gfn::graph::PerGraph;
-use gfn::graph::{ActionSet, AddEdge, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
-use gfn::metrics::Distances;
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
-use gfn::objective::TrajectoryBalance;
-use gfn::policy::GraphPolicy;
-use gfn::run::Fit;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Result, Rng, tch};
+use gfn::prelude::*;
 
 /// The rules of directed acyclic graphs on labelled nodes, which are built edge by edge. The rules forbid
 /// every edge that would close a cycle.
@@ -29,9 +18,7 @@ fn has_path(graph: &GraphState, from: usize, to: usize) -> bool {
     graph.adjacency().neighbours(from).any(|next| next == to || has_path(graph, next, to))
 }
 
-fn main() -> Result<()> {
-    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
-    let mut rng = Rng::seeded(0);
+fn main() -> gfn::Result<()> {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Acyclic, actions, GraphState::directed(4))?
         // Any edge of an acyclic graph can be the edge that was added last. Therefore `ByType` can be used:
@@ -39,27 +26,12 @@ fn main() -> Result<()> {
         // that the library derives from the rules.
         .with_backward(BackwardRule::ByType);
     // Checks that steps, masks and backward actions of the environment agree.
-    check_graph_env(&env, Budget::thorough(), &mut rng)?;
+    check_graph_env(&env, Budget::thorough(), &mut Rng::seeded(0))?;
     // log R is 2 for each edge of the path 0 -> 1 -> 2 -> 3, and -1 for any other edge.
     let reward =
         PerGraph(|graph: &GraphState| graph.edges().map(|(a, b)| if b == a + 1 { 2.0 } else { -1.0 }).sum());
-    let space = StateGraph::build(&env, 1_000)?;
-    let target = space.target_distribution(&reward, None)?;
-
-    let network = GraphNetConfig {
-        conv: ConvKind::Directed,
-        identity: true,
-        embedding: 64,
-        ..GraphNetConfig::default()
-    };
-    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let config = TrainerConfig::default();
-    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
-    for steps in [0, 250, 500, 750, 1_000] {
-        Fit::new(steps).run(&mut trainer)?;
-        let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-        let tv = Distances::between(&learned.probs, &target.probs)?.tv;
-        println!("{steps:5} steps: total variation {tv:.4} over {} acyclic graphs", space.len());
-    }
+    let trained = Experiment::new(env, reward).steps(1_000).train()?;
+    let exact = trained.exact(1_000)?;
+    println!("Total variation {:.4} over {} acyclic graphs.", exact.distances.tv, exact.space.len());
     Ok(())
 }

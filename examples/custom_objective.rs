@@ -1,16 +1,7 @@
 //! Defines a custom objective. The objective needs two quantities that no objective of the library needs: the
 //! entropy of the policy, and the state flows of a target network.
 
-use gfn::env::StateGraph;
-use gfn::metrics::Distances;
-use gfn::nn::EstimatorsConfig;
-use gfn::objective::{Objective, RegressionLoss, Scores};
-use gfn::objective::{Quantities, Quantity};
-use gfn::optim::{AdamConfig, Schedule};
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
-use gfn::tch::{Device, Kind, Tensor};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::prelude::*;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
 /// Detailed balance with the flow of the next state from a target network, and with a bonus for the entropy
@@ -33,7 +24,7 @@ impl Objective for TargetBalance {
         Quantity::LogFlow | Quantity::TargetLogFlow | Quantity::Entropy
     }
 
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> gfn::Result<Tensor> {
         let log_flow = scores.need(Quantity::LogFlow, self.name())?;
         let target = scores.need(Quantity::TargetLogFlow, self.name())?;
         let entropy = scores.need(Quantity::Entropy, self.name())?;
@@ -45,35 +36,26 @@ impl Objective for TargetBalance {
 
 const STEPS: usize = 2_000;
 
-fn main() -> Result<()> {
-    let tv = distance(STEPS, 1e-4)?;
-    println!("Total variation after {STEPS} steps: {tv:.4}, exact.");
-    Ok(())
-}
-
-/// Trains a policy on a grid of 8 x 8 points. Returns the exact distance between the policy's distribution
-/// and R / Z.
-fn distance(steps: usize, bonus: f64) -> Result<f64> {
+/// Trains a policy on a grid of 8 x 8 points, and computes the exact distance between its distribution and R
+/// / Z.
+fn main() -> gfn::Result<()> {
     let grid = HyperGrid::new(2, 8)?;
-    let mut rng = Rng::seeded(0);
-    let env = grid.env();
-    let reward = OriginalReward::standard(&grid)?;
-    let config =
-        MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, KHot::new(2, 8), config, Device::Cpu, Kind::Float, &mut rng)?;
+    let estimators = EstimatorsConfig::with_flow(true);
     let config = TrainerConfig {
         batch: 32,
         adam: AdamConfig { lr: 1e-3, ..AdamConfig::default() },
-        lr_scale: Schedule::Linear { from: 1.0, to: 0.01, steps },
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.01, steps: STEPS },
         ..TrainerConfig::default()
     };
-    let mut trainer =
-        Trainer::new(env, reward, policy, TargetBalance { bonus }, config, rng)?.with_target_network(5)?;
-    for _ in 0..steps {
-        trainer.step()?;
-    }
-    let space = StateGraph::build(trainer.env(), 1_000)?;
-    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-    let target = space.target_distribution(trainer.reward(), None)?;
-    Ok(Distances::between(&learned.probs, &target.probs)?.tv)
+    let mut trainer = Experiment::new(grid.env(), OriginalReward::standard(&grid)?)
+        .network(MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() })
+        .objective(TargetBalance { bonus: 1e-4 })
+        .training(config)
+        .steps(STEPS)
+        .trainer()?
+        .with_target_network(5)?;
+    Fit::planned().run(&mut trainer)?;
+    let exact = Trained::new(trainer).exact(1_000)?;
+    println!("Total variation after {STEPS} steps: {:.4}, exact.", exact.distances.tv);
+    Ok(())
 }

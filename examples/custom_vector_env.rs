@@ -1,15 +1,7 @@
 //! Defines a custom environment on vectors. The objects are permutations, which are written item by item. log
 //! R is the number of items whose number is equal to their position.
 
-use gfn::contract::{Budget, check_env};
-use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules, VectorStates};
-use gfn::metrics::Distances;
-use gfn::objective::TrajectoryBalance;
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
-use gfn::run::Fit;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Result, Rng, tch};
+use gfn::prelude::*;
 
 /// The rules of permutations of `N` items. Entry `k` of a state is the number of the item at position `k`.
 /// Items are numbered from 1, and the entry of an empty position is 0.
@@ -19,6 +11,9 @@ const N: usize = 5;
 impl VectorRules for Permutations {
     fn width(&self) -> usize {
         N
+    }
+    fn n_values(&self) -> usize {
+        N + 1
     }
     // A forward action appends one of `N` items. The only backward action removes the last item.
     fn n_moves(&self, direction: Direction) -> usize {
@@ -46,26 +41,14 @@ impl VectorRules for Permutations {
     }
 }
 
-fn main() -> Result<()> {
-    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
-    let mut rng = Rng::seeded(0);
+fn main() -> gfn::Result<()> {
     let env = VectorEnv::new(Permutations);
-    check_env(&env, Budget::thorough(), &mut rng)?;
-    let reward = |states: &VectorStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
-        Ok(states
-            .rows()
-            .map(|row| row.iter().zip(1..).filter(|(item, place)| *item == place).count() as f64)
-            .collect())
-    };
-    let features = KHot::new(N, N + 1);
-    let network = MlpPolicyConfig::default();
-    let policy = MlpPolicy::new(&env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), rng)?;
-    let space = StateGraph::build(trainer.env(), 1_000)?;
-    let target = space.target_distribution(&reward, None)?;
-    Fit::new(1_000).run(&mut trainer)?;
-    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-    let tv = Distances::between(&learned.probs, &target.probs)?.tv;
-    println!("Total variation {tv:.4} over {} permutations.", space.ends().len());
+    check_env(&env, Budget::thorough(), &mut Rng::seeded(0))?;
+    let reward =
+        PerVector(|row: &[u16]| row.iter().zip(1..).filter(|(item, place)| *item == place).count() as f64);
+    let trained = Experiment::new(env, reward).steps(1_000).train()?;
+    let exact = trained.exact(1_000)?;
+    let n = exact.space.ends().len();
+    println!("Total variation {:.4} over {n} permutations.", exact.distances.tv);
     Ok(())
 }

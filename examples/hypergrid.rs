@@ -4,15 +4,8 @@
 use std::error::Error;
 use std::fs;
 
-use gfn::env::{Rows, StateGraph};
-use gfn::metrics::{Distances, NoiseFloor};
-use gfn::objective::TrajectoryBalance;
-use gfn::optim::Schedule;
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
-use gfn::rollout::Sampler;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Rng, tch};
+use gfn::metrics::NoiseFloor;
+use gfn::prelude::*;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_plot::{Figure, Panel, Table};
 
@@ -29,9 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
 
-    let features = KHot::new(grid.ndim(), grid.height());
     let config = MlpPolicyConfig::default();
-    let policy = MlpPolicy::new(&env, features, config, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let policy = MlpPolicy::new(&env, KHot::from_env(&env), config, runtime.device(), Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 16,
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },

@@ -3,20 +3,9 @@
 use std::error::Error;
 use std::fs;
 
-use gfn::env::StateGraph;
-use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
-use gfn::objective::TrajectoryBalance;
-use gfn::optim::Schedule;
-use gfn::policy::GraphPolicy;
-use gfn::rollout::Sampler;
-use gfn::run::Fit;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Rng, tch};
+use gfn::prelude::*;
 use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward};
-use gfn_plot::PictureSheet;
-use gfn_plot::Table;
+use gfn_plot::{PictureSheet, Table};
 
 const STEPS: usize = 1_000;
 
@@ -45,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         backward: BackwardPolicy::SharedTorso,
         ..GraphNetConfig::default()
     };
-    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let net = GraphNet::new(&env, network, runtime.device(), Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 64,
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },

@@ -4,15 +4,11 @@
 
 use std::error::Error;
 
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::objective::{MaximumLikelihood, RelativeTrajectoryBalance};
-use gfn::policy::{GraphPolicy, UniformPolicy, WithPrior};
-use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::Sampler;
-use gfn::run::Fit;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
-use gfn::{Rng, graph::GraphStates, tch};
+use gfn::policy::WithPrior;
+use gfn::prelude::*;
+use gfn::replay::DataSource;
+use gfn::train::{Checkpoint, ReplayPath};
 use gfn_molecules::fragments::{FragmentReward, Fragments, Vocabulary};
 use gfn_molecules::{Cleanup, Molecule, MoleculeReader};
 use gfn_plot::Table;
@@ -56,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..config.clone()
     };
     let polar = |molecule: &Molecule| (6.0 * molecule.heteroatom_share()).exp();
-    let net = |rng: &mut Rng| GraphNet::new(&env, network.clone(), runtime.device(), tch::Kind::Float, rng);
+    let net = |rng: &mut Rng| GraphNet::new(&env, network.clone(), runtime.device(), Kind::Float, rng);
     let reward = FragmentReward::new(&library, polar);
     let policy = GraphPolicy(net(&mut rng)?);
     let mut learner =

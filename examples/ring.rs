@@ -2,18 +2,7 @@
 
 use std::{error::Error, fs};
 
-use gfn::env::StateGraph;
-use gfn::graph::GraphKind;
-use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
-use gfn::objective::TrajectoryBalance;
-use gfn::optim::Schedule;
-use gfn::policy::GraphPolicy;
-use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::run::Fit;
-use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Rng, tch};
+use gfn::prelude::*;
 use gfn_gym::ring::{Ring, RingReward};
 use gfn_plot::{GraphDrawing, Layout, PictureSheet, Table};
 
@@ -37,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         initial_exit_bias: 16f64.ln(),
         ..GraphNetConfig::default()
     };
-    let net = GraphNet::new(ring.env(), network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let net = GraphNet::new(ring.env(), network, runtime.device(), Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
         // Random actions keep the policy from concentrating on only a few of the rings.

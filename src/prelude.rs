@@ -1,9 +1,9 @@
 //! The names that most programs use, for one `use` line: environments of graphs and of vectors, rewards,
 //! networks, objectives, training.
 //!
-//! Short names that a program may define itself are left out: [`Node`](crate::graph::Node),
-//! [`Edge`](crate::graph::Edge), [`Move`](crate::graph::Move), [`Rows`](crate::env::Rows), and `Result` and
-//! `Error`, which are [`gfn::Result`](crate::Result) and [`gfn::Error`](crate::Error).
+//! `Result` and `Error` aren't in the list, because the standard library has these names, too. Write
+//! [`gfn::Result`](crate::Result) and [`gfn::Error`](crate::Error). A name that your program defines or
+//! imports itself takes precedence over the name in the list.
 //!
 //! ```
 //! use gfn::prelude::*;
@@ -17,24 +17,48 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 
-pub use tch;
-
+// Numbers and devices.
 pub use crate::Rng;
-pub use crate::env::{Clipped, Direction, Env, Reward, StateGraph, VectorEnv, VectorRules, VectorStates};
+pub use crate::runtime::{DeviceKind, Runtime};
+pub use tch;
+pub use tch::{Device, Kind, Tensor};
+
+// Training and exact results.
+pub use crate::env::StateGraph;
 pub use crate::experiment::{ExactEvaluation, Experiment, Trained};
-pub use crate::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, MoveMask, PerGraph, Semantics, SetEdgeAttr, SetNodeAttr,
-};
 pub use crate::metrics::Distances;
-pub use crate::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig};
-pub use crate::objective::{
-    DetailedBalance, FlowMatching, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance,
-};
-pub use crate::optim::Schedule;
-pub use crate::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-pub use crate::replay::{ReplayBuffer, ReplayConfig};
+pub use crate::optim::{AdamConfig, Schedule};
+pub use crate::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 pub use crate::rollout::Sampler;
 pub use crate::run::Fit;
-pub use crate::runtime::{DeviceKind, Runtime};
 pub use crate::train::{Trainer, TrainerConfig};
+
+// Environments of graphs, and custom rules and action types.
+pub use crate::contract::{Budget, check_action_type, check_graph_env};
+pub use crate::env::{Direction, Env};
+pub use crate::graph::{
+    ActionSet, AddEdge, AddNode, Anchor, BackwardRule, Edge, Free, GraphActionType, GraphArrays, GraphEnv,
+    GraphKind, GraphRules, GraphSchema, GraphState, GraphStates, GraphView, Head, Move, MoveMask, Node,
+    Semantics, SetEdgeAttr, SetNodeAttr,
+};
+
+// Environments of vectors.
+pub use crate::contract::check_env;
+pub use crate::env::{Rows, VectorEnv, VectorRules, VectorStates};
+
+// Rewards.
+pub use crate::env::{Clipped, PerVector, Reward};
+pub use crate::graph::PerGraph;
+
+// Policies, networks, and custom torsos.
+pub use crate::nn::{
+    BackwardPolicy, ConvKind, Embeddings, Engine, EstimatorsConfig, GraphNet, GraphNetConfig, GraphNetwork,
+    Linear, Mlp, MlpConfig, Scope, Torso,
+};
+pub use crate::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+
+// Objectives, and custom objectives.
+pub use crate::objective::{
+    DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, Quantities,
+    Quantity, RegressionLoss, Residuals, Scores, SubTrajectoryBalance, TrajectoryBalance,
+};

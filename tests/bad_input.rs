@@ -6,10 +6,13 @@ use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::examples::Triangles;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reverse, Semantics,
+    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, PerGraph, Reverse,
+    Semantics,
 };
-use gfn::nn::{GraphNet, GraphNetConfig};
-use gfn::objective::TrajectoryBalance;
+use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
+use gfn::objective::{
+    DetailedBalance, Objective, RelativeTrajectoryBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+};
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -295,6 +298,39 @@ fn trainers_refuse_settings_that_make_no_sense() {
         "within 2 steps",
         "raise the sampler's step limit"
     );
+}
+
+/// Checks that a trainer whose policy lacks an estimate that the objective needs is refused when it is built.
+#[test]
+fn policies_without_a_needed_estimate_are_refused() {
+    let build = |flow: bool, objective: Box<dyn Objective>| {
+        let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
+        let estimators = EstimatorsConfig::with_flow(flow);
+        let config = GraphNetConfig { embedding: 8, estimators, ..GraphNetConfig::default() };
+        let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
+        let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+        Trainer::new(env, reward, GraphPolicy(net), objective, TrainerConfig::default(), rng)
+    };
+    let objectives: [fn() -> Box<dyn Objective>; 2] = [
+        || Box::new(DetailedBalance::default()),
+        || Box::new(SubTrajectoryBalance::new(Weighting::Equal).unwrap()),
+    ];
+    for objective in objectives {
+        let missing = ["balance needs a state-flow estimator (log F)", "`flow: true`"];
+        refused!(build(false, objective()), Error::Missing { .. }, missing[0], missing[1]);
+        build(true, objective()).unwrap().step().unwrap();
+    }
+    let relative = Box::new(RelativeTrajectoryBalance::new(1.0).unwrap());
+    refused!(build(false, relative), Error::Missing { .. }, "needs a prior policy", "`WithPrior`");
+    let uniform = Trainer::new(
+        Triangles::env(),
+        PerGraph(|_: &GraphState| 0.0),
+        UniformPolicy,
+        TrajectoryBalance,
+        TrainerConfig::default(),
+        Rng::seeded(0),
+    );
+    refused!(uniform, Error::Missing { .. }, "trajectory balance needs a log Z estimator", "`Policy::log_z`");
 }
 
 fn trainer_with_config(config: TrainerConfig) -> Trainer<GraphEnv> {

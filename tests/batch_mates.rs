@@ -54,7 +54,7 @@ impl Policy<VectorEnv> for BatchDependent {
     }
 
     fn parameters(&self) -> Option<&gfn::nn::Parameters> {
-        Policy::<VectorEnv>::parameters(&self.0)
+        Some(self.0.parameters())
     }
 }
 

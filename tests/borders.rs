@@ -43,7 +43,7 @@ impl Policy<VectorEnv> for ColumnEstimators {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<VectorEnv>::parameters(&self.inner)
+        Some(self.inner.parameters())
     }
 }
 

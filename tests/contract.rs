@@ -13,7 +13,7 @@ use gfn::graph::{
     GraphKind, GraphRules, GraphSchema, GraphState, GraphStates, GraphView, Head, Move, MoveMask, PerGraph,
     Semantics,
 };
-use gfn::objective::TrajectoryBalance;
+use gfn::objective::LogPartitionVariance;
 use gfn::policy::UniformPolicy;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -47,7 +47,7 @@ fn trainer(env: GraphEnv) -> Result<Trainer<GraphEnv>> {
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(vec![0.0; states.graphs().len()])
     };
-    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
+    Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, TrainerConfig::default(), Rng::seeded(0))
 }
 
 #[test]
@@ -271,6 +271,9 @@ impl VectorRules for Bits {
     fn width(&self) -> usize {
         3
     }
+    fn n_values(&self) -> usize {
+        2
+    }
     fn n_moves(&self, _: Direction) -> usize {
         3
     }
@@ -293,7 +296,14 @@ fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_stat
     let trainer = |rules| {
         let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
         let config = TrainerConfig::default();
-        Trainer::new(VectorEnv::new(rules), reward, UniformPolicy, TrajectoryBalance, config, Rng::seeded(0))
+        Trainer::new(
+            VectorEnv::new(rules),
+            reward,
+            UniformPolicy,
+            LogPartitionVariance,
+            config,
+            Rng::seeded(0),
+        )
     };
     trainer(Bits::Right).unwrap();
     check_refused(

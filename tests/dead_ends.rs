@@ -6,7 +6,7 @@ use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules};
 use gfn::examples::{Chain, Positions};
 use gfn::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphRules, GraphState, MoveMask, PerGraph, Semantics};
 use gfn::metrics::pruned_distribution;
-use gfn::objective::TrajectoryBalance;
+use gfn::objective::LogPartitionVariance;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::train::TrainEnv;
@@ -47,6 +47,10 @@ struct Pairs {
 impl VectorRules for Pairs {
     fn width(&self) -> usize {
         2
+    }
+
+    fn n_values(&self) -> usize {
+        self.letters + 1
     }
 
     fn n_moves(&self, direction: Direction) -> usize {
@@ -129,7 +133,7 @@ where
 {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
     let rng = Rng::seeded(0);
-    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, config, rng).map(|_| ())
+    Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, config, rng).map(|_| ())
 }
 
 #[test]

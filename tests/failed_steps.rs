@@ -162,7 +162,7 @@ impl Policy<VectorEnv> for FailsOnce {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<VectorEnv>::parameters(&self.inner)
+        Some(self.inner.parameters())
     }
 }
 
@@ -251,7 +251,7 @@ impl Policy<VectorEnv> for FailsBackwardOnce {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<VectorEnv>::parameters(&self.inner)
+        Some(self.inner.parameters())
     }
 }
 

@@ -54,7 +54,8 @@ fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (FitOutcome,
     let mut metrics = MetricsFile::new(folder.join("metrics.jsonl"));
     let fit =
         Fit::new(steps).observe(&mut modes).observe(&mut validation).observe(&mut stop).observe(&mut metrics);
-    let ended = fit.checkpoint(folder.join("checkpoint"), Some(4)).unwrap().run(trainer).unwrap();
+    let fit = fit.checkpoint(folder.join("checkpoint"), Some(4)).unwrap();
+    let ended = fit.run_with_outcome(trainer).unwrap();
     (ended, modes.tracker().n_modes())
 }
 
@@ -169,7 +170,8 @@ fn a_run_stops_early_without_improvement() {
     })
     .unwrap();
     let mut stop = EarlyStop::new("figure", Goal::Smaller, 2).unwrap();
-    let ended = Fit::new(50).observe(&mut validation).observe(&mut stop).run(&mut trainer).unwrap();
+    let ended =
+        Fit::new(50).observe(&mut validation).observe(&mut stop).run_with_outcome(&mut trainer).unwrap();
     assert_eq!((ended, trainer.steps_done(), stop.best()), (FitOutcome::Stopped, 8, Some(-4.0)));
     assert_eq!(measured, [2, 4, 6, 8]);
 }

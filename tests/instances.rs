@@ -263,6 +263,9 @@ impl VectorRules for TwoStarts {
     fn width(&self) -> usize {
         2
     }
+    fn n_values(&self) -> usize {
+        4
+    }
     fn n_moves(&self, _: Direction) -> usize {
         1
     }

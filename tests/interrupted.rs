@@ -64,8 +64,8 @@ fn child() {
     }
     let steps = if mode == "after" || mode == "own" { EVERY } else { STEPS };
     let fit = Fit::new(steps).observe(&mut metrics).observe(&mut stuck);
-    let ended =
-        fit.checkpoint(&checkpoint, Some(EVERY)).unwrap().stop_on_interrupt().run(&mut trainer).unwrap();
+    let fit = fit.checkpoint(&checkpoint, Some(EVERY)).unwrap().stop_on_interrupt();
+    let ended = fit.run_with_outcome(&mut trainer).unwrap();
     fs::write(folder.join("ended"), format!("{ended:?}")).unwrap();
     if mode == "after" {
         sleep(PATIENCE);

@@ -283,7 +283,7 @@ impl GraphRules for NoSymmetry {
 
 fn train(env: GraphEnv) -> Result<()> {
     let reward = PerGraph(|_: &GraphState| 0.0);
-    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
+    Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, TrainerConfig::default(), Rng::seeded(0))
         .map(|_| ())
 }
 

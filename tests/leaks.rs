@@ -11,7 +11,7 @@ use gfn::graph::{
     GraphStates, Node, Semantics,
 };
 use gfn::metrics::{Distances, ExactPolicy};
-use gfn::objective::TrajectoryBalance;
+use gfn::objective::LogPartitionVariance;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
@@ -121,8 +121,15 @@ fn exact_flows_lose_no_mass() {
 #[test]
 fn a_trainer_refuses_a_leak_before_its_first_step() {
     let trainer = |env| {
-        Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
-            .map(|_| ())
+        Trainer::new(
+            env,
+            reward,
+            UniformPolicy,
+            LogPartitionVariance,
+            TrainerConfig::default(),
+            Rng::seeded(0),
+        )
+        .map(|_| ())
     };
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
         let found = message(trainer(AttachedGrowth::env(5, rule, false)));

@@ -121,7 +121,7 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
     assert_eq!(first_log_z(&mut resumed), next);
     // This case restores only the parameters, in a new run. The restored log Z must stay.
     let restored = learner(None);
-    Checkpoint::load(&path).unwrap().restore(Policy::<VectorEnv>::parameters(&restored).unwrap()).unwrap();
+    Checkpoint::load(&path).unwrap().restore(restored.parameters()).unwrap();
     let restored = first_log_z(&mut trainer(restored, fresh(16)));
     assert!(restored != started && is_close(restored, next), "{restored} {started} {next}");
 }

@@ -180,7 +180,7 @@ impl Policy<VectorEnv> for DetachedPolicy {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<VectorEnv>::parameters(&self.0)
+        Some(self.0.parameters())
     }
 }
 
@@ -307,7 +307,7 @@ fn large_log_rewards_are_not_rounded() {
         let scores = score(&words(), &reward, &policy, &trajectories, Quantities::NONE).unwrap();
         let loss = LogPartitionVariance.loss(&scores, RegressionLoss::Squared).unwrap();
         loss.backward();
-        let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
+        let parameters = policy.parameters();
         let mut gradients = vec![loss.double_value(&[])];
         for parameter in parameters {
             let mut tensor = parameter.tensor.shallow_clone();

@@ -213,7 +213,7 @@ fn a_run_may_have_several_of_a_kind() {
     for counted in &mut modes {
         fit = fit.observe(counted);
     }
-    assert_eq!(fit.observe(&mut watch).run(&mut trainer).unwrap(), FitOutcome::Done);
+    assert_eq!(fit.observe(&mut watch).run_with_outcome(&mut trainer).unwrap(), FitOutcome::Done);
     assert!(stops.iter().all(|stop| stop.best().is_some()), "{stops:?}");
     assert!(found.len() == 6 && found.iter().all(|(first, again)| first == again));
 }
@@ -339,7 +339,7 @@ fn lines_may_go_to_devices_and_pipes() {
     let run = |path: &Path| {
         let mut lines = MetricsFile::new(path);
         let fit = Fit::new(2).observe(&mut lines).checkpoint(folder.join("run"), None).unwrap();
-        fit.run(&mut trainer(1))
+        fit.run_with_outcome(&mut trainer(1))
     };
     assert_eq!(run(Path::new("/dev/null")).unwrap(), FitOutcome::Done);
     let error = run(Path::new("/dev/full")).unwrap_err();

@@ -1,14 +1,12 @@
 //! Tests of errors for authors of action types: an action removes a part of the initial graph, or adds
-//! interchangeable nodes at once.
+//! interchangeable nodes at once. A further test is about rules for some of several action types.
 
-use gfn::contract::{Budget, check_graph_env};
-use gfn::env::{Direction, StateGraph};
-use gfn::graph::{
-    ActionSet, AddEdge, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState,
-    GraphView, Head, Move, Node, Semantics,
-};
+use std::collections::HashSet;
+
+use gfn::graph::canonical_key;
+use gfn::prelude::*;
 use gfn::train::TrainEnv;
-use gfn::{Error, Result, Rng};
+use gfn::{Error, Result};
 
 const KIND: GraphKind = GraphKind::Undirected;
 
@@ -143,4 +141,72 @@ fn alike_nodes_that_come_at_once_need_a_way_back_for_each_symmetry() {
     right.check_laws().unwrap();
     check_graph_env(&right, Budget::thorough().with_walks(5), &mut Rng::seeded(0)).unwrap();
     assert_eq!(StateGraph::build(&right, 10).unwrap().len(), 2);
+}
+
+/// Rules that distinguish action types by their names: no node has more than three neighbours, and a graph
+/// has at most one edge more than nodes. The field is the name of `AddEdge` in the rules.
+struct Sparse(&'static str);
+
+impl GraphRules for Sparse {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        if moves.type_name() == "add_attached_node" {
+            moves.retain(|add| graph.degree(add.a) < 3);
+        } else if moves.type_name() == self.0 {
+            moves.retain(|add| graph.degree(add.a) < 3 && graph.degree(add.b) < 3);
+            if graph.n_edges() > graph.n_nodes() {
+                moves.forbid_all();
+            }
+        }
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() > 0
+    }
+}
+
+/// Returns the number of connected graphs of `n` nodes of two classes that the rules [`Sparse`] allow, up to
+/// isomorphism, by a search through all labelled graphs.
+fn count_sparse(n: u32) -> usize {
+    let pairs: Vec<(u32, u32)> = (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+    let mut keys = HashSet::new();
+    for chosen in 0..1u32 << pairs.len() {
+        let edges = pairs.iter().enumerate().filter(|(k, _)| chosen >> k & 1 == 1);
+        let edges: Vec<_> = edges.map(|(_, &(a, b))| (a, b, Edge::default())).collect();
+        let nodes = vec![Node::default(); n as usize];
+        let mut graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
+        let mut reached = vec![0];
+        for k in 0.. {
+            let Some(&node) = reached.get(k) else { break };
+            reached.extend(
+                neighbours(&graph, node).into_iter().filter(|a| !reached.contains(a)).collect::<Vec<_>>(),
+            );
+        }
+        let is_sparse = edges.len() <= n as usize + 1 && (0..n).all(|a| graph.degree(a) <= 3);
+        if reached.len() < n as usize || !is_sparse {
+            continue;
+        }
+        for classes in 0..1u32 << n {
+            for a in 0..n {
+                graph.set_node(a, Node::from_class((classes >> a & 1) as u16)).unwrap();
+            }
+            keys.insert(canonical_key(&graph));
+        }
+    }
+    keys.len()
+}
+
+#[test]
+fn rules_may_distinguish_action_types_by_name() {
+    let env = |name| {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::first(2))
+            .with(AddNode::attached(2, 1, 5))
+            .with(AddEdge::new(1).keeping_connected());
+        let env = GraphEnv::new(Sparse(name), actions, GraphState::undirected(0)).unwrap();
+        env.with_backward(BackwardRule::ByType)
+    };
+    check_graph_env(&env("add_edge"), Budget::thorough().with_walks(10), &mut Rng::seeded(0)).unwrap();
+    let states = StateGraph::build(&env("add_edge"), 10_000).unwrap().len();
+    assert_eq!(states, 1 + (1..=5).map(count_sparse).sum::<usize>());
+    // A name that no action type has forbids nothing.
+    assert!(StateGraph::build(&env("add_edges"), 10_000).unwrap().len() > states);
 }

@@ -46,7 +46,7 @@ impl Policy<VectorEnv> for LetterCounting {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<VectorEnv>::parameters(&self.0)
+        Some(self.0.parameters())
     }
 }
 

@@ -20,7 +20,7 @@ fn body<'a>(code: &'a str, signature: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_step_in_the_guide_is_the_trainer_s() {
-    let guide = text("docs/guide/src/inside.md");
+    let guide = text("docs/guide/src/loop.md");
     let trainer = text("src/train/trainer.rs");
     let shown = guide.split("```rust,ignore\n").nth(1).and_then(|block| block.split("```").next()).unwrap();
     let shown: Vec<&str> = shown.lines().map(str::trim).collect();

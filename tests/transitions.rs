@@ -67,7 +67,7 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
     let policy = word_policy(&env);
     let reward = Ones(1.0);
     let trajectories = Sampler::new(&env, &policy).forward(20, &mut rng)?;
-    let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
+    let parameters = policy.parameters();
     let objectives: [Box<dyn Objective>; 3] = [
         Box::new(DetailedBalance::default()),
         Box::new(forward_looking()),

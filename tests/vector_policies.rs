@@ -362,7 +362,7 @@ fn an_average_is_sampled_from() {
     };
     let policy =
         SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
-    let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
+    let parameters = policy.parameters();
     let start = env().initial(&[0]);
     let evaluate = || policy.evaluate(&env(), &start, None, quantities()).unwrap();
     let stepwise = || tch::no_grad(|| evaluate().values.remove(Quantity::LogFlow).unwrap());

@@ -28,6 +28,10 @@ impl VectorRules for Bits {
         LETTERS
     }
 
+    fn n_values(&self) -> usize {
+        3
+    }
+
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { 2 } else { 1 }
     }

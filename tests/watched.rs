@@ -40,7 +40,7 @@ impl<E: TrainEnv> WarningRecorder<E> {
     /// Runs until `steps` steps are made in total, collects the warnings, and makes the checks at the end of
     /// a run.
     pub(crate) fn run(&mut self, steps: usize) -> Result<()> {
-        Fit::new(steps).warnings(&mut self.warnings).run(&mut self.trainer).map(drop)
+        Fit::new(steps).warnings(&mut self.warnings).run(&mut self.trainer)
     }
 
     pub(crate) fn warnings(&self) -> &[Warning] {

@@ -105,7 +105,7 @@ fn part_disk_full() {
     let folder = std::env::var_os("GFN_TEST_FILE").unwrap();
     let mut trainer = trainer().unwrap().with_group(launch.connect(TIMEOUT).unwrap()).unwrap();
     let fit = |steps| Fit::new(steps).checkpoint(&folder, Some(5)).unwrap();
-    assert_eq!(fit(5).run(&mut trainer).unwrap(), FitOutcome::Done);
+    assert_eq!(fit(5).run_with_outcome(&mut trainer).unwrap(), FitOutcome::Done);
     // From here on files can't become larger than a kilobyte. Writing more is an error, as on a full disk.
     // Without a handler, the signal SIGXFSZ would end the process.
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).unwrap();

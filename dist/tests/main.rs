@@ -186,7 +186,7 @@ fn part_interrupted() {
     let fit = Fit::new(1_000_000).checkpoint(&folder, None).unwrap().stop_on_interrupt();
     trainer.step().unwrap();
     println!("READY");
-    assert_eq!(fit.run(&mut trainer).unwrap(), FitOutcome::Interrupted);
+    assert_eq!(fit.run_with_outcome(&mut trainer).unwrap(), FitOutcome::Interrupted);
 }
 
 /// Tests that the launcher passes on the signals of Ctrl-C and of schedulers. The processes end after the

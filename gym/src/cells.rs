@@ -29,6 +29,9 @@ impl VectorRules for Cells {
     fn width(&self) -> usize {
         self.n
     }
+    fn n_values(&self) -> usize {
+        self.n_values + 1
+    }
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { self.n * self.n_values } else { self.n }
     }

@@ -109,6 +109,9 @@ impl VectorRules for SetAddition {
     fn width(&self) -> usize {
         self.n_items
     }
+    fn n_values(&self) -> usize {
+        2
+    }
     fn n_moves(&self, _: Direction) -> usize {
         self.n_items
     }

@@ -68,6 +68,9 @@ impl VectorRules for ToyDag {
     fn width(&self) -> usize {
         1
     }
+    fn n_values(&self) -> usize {
+        Self::N_STATES
+    }
     fn n_moves(&self, _: Direction) -> usize {
         2
     }

@@ -267,7 +267,7 @@ impl Policy<VectorEnv> for LargestCall {
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<VectorEnv>::parameters(&self.policy)
+        Some(self.policy.parameters())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::enumeration::enumerate;
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::objective::Quantity;
 use gfn::objective::{
@@ -26,8 +26,8 @@ use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
 /// Checks the contract of an environment, the range of its entries, its numbers of states and moves, and log
 /// Z.
-fn check<E: EnumerableEnv<States = VectorStates>>(
-    env: &E,
+fn check(
+    env: &VectorEnv,
     reward: &impl Reward<VectorStates>,
     features: (usize, usize),
     expected: (u64, u64, f64),
@@ -40,8 +40,8 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     check_objectives(env, reward);
 
     let graph = StateGraph::build(env, 1 << 17).unwrap();
-    assert_eq!(graph.states().width(), features.0);
-    let k_hot = KHot::new(features.0, features.1);
+    assert_eq!((graph.states().width(), env.n_values()), features);
+    let k_hot = KHot::from_env(env);
     let largest = graph.states().values().iter().max().unwrap();
     assert_eq!(usize::from(*largest) + 1, features.1);
     assert!(matches!(k_hot.encode(graph.states()),

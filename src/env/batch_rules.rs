@@ -138,6 +138,9 @@ mod tests {
         fn width(&self) -> usize {
             2
         }
+        fn n_values(&self) -> usize {
+            3
+        }
         fn n_moves(&self, _: Direction) -> usize {
             2
         }

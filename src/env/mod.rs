@@ -35,7 +35,7 @@ pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
 pub(crate) use messages::{KEEP_BACK, dead_end, describe_move, describe_state};
 pub(crate) use moves::{CHUNK, Moves, random_moves};
-pub use reward::{CachedReward, Clipped, Reward, log_rewards};
+pub use reward::{CachedReward, Clipped, PerVector, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};

@@ -23,23 +23,37 @@ pub type VectorKey = SmallVec<[u16; 12]>;
 /// are called through a pointer, but only once per batch. A clone shares the rules. If a `VectorEnv` is made
 /// from rules, slot `k` of a state is move `k`, and the exit is the last slot.
 #[derive(Clone)]
-pub struct VectorEnv(Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>);
+pub struct VectorEnv {
+    env: Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>,
+    n_values: usize,
+}
 
 impl VectorEnv {
     /// Creates the environment with these rules.
     pub fn new(rules: impl VectorRules + 'static) -> Self {
-        Self::from_env(RulesEnv(rules))
+        let n_values = rules.n_values();
+        Self::from_env(RulesEnv(rules), n_values)
     }
 
-    /// Creates a `VectorEnv` from a custom environment that is implemented without rules.
-    pub fn from_env(env: impl EnumerableEnv<States = VectorStates, Key = VectorKey> + 'static) -> Self {
-        Self(Arc::new(env))
+    /// Creates a `VectorEnv` from a custom environment that is implemented without rules, and whose states
+    /// have entries below `n_values`.
+    pub fn from_env(
+        env: impl EnumerableEnv<States = VectorStates, Key = VectorKey> + 'static,
+        n_values: usize,
+    ) -> Self {
+        Self { env: Arc::new(env), n_values }
     }
 
     /// Returns the number of entries of a state.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.0.initial(&[0]).width()
+        self.env.initial(&[0]).width()
+    }
+
+    /// The number of values that an entry of a state can have.
+    #[must_use]
+    pub fn n_values(&self) -> usize {
+        self.n_values
     }
 }
 
@@ -55,41 +69,41 @@ impl Env for VectorEnv {
     type Dist = GraphActionCategorical;
 
     fn n_instances(&self) -> u32 {
-        self.0.n_instances()
+        self.env.n_instances()
     }
 
     fn initial(&self, instances: &[u32]) -> VectorStates {
-        self.0.initial(instances)
+        self.env.initial(instances)
     }
 
     fn instances(&self, states: &VectorStates) -> Vec<u32> {
-        self.0.instances(states)
+        self.env.instances(states)
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        self.0.step(direction, states, actions)
+        self.env.step(direction, states, actions)
     }
 
     fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        self.0.is_initial(states)
+        self.env.is_initial(states)
     }
 
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        self.0.exit_actions(states)
+        self.env.exit_actions(states)
     }
 
     fn symmetry(&self) -> &dyn Symmetry<VectorStates, Slots> {
-        self.0.symmetry()
+        self.env.symmetry()
     }
 }
 
 impl DiscreteEnv for VectorEnv {
     fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        self.0.masks(direction, states)
+        self.env.masks(direction, states)
     }
 
     fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        self.0.describe(direction, states, row, slot)
+        self.env.describe(direction, states, row, slot)
     }
 }
 
@@ -97,18 +111,18 @@ impl EnumerableEnv for VectorEnv {
     type Key = VectorKey;
 
     fn keys(&self, states: &VectorStates) -> Vec<VectorKey> {
-        self.0.keys(states)
+        self.env.keys(states)
     }
 
     fn child_keys(&self, states: &VectorStates, rows: &[usize], slots: &Slots) -> Result<Vec<VectorKey>> {
-        self.0.child_keys(states, rows, slots)
+        self.env.child_keys(states, rows, slots)
     }
 
     fn objects(&self, states: &VectorStates) -> Result<Grouping> {
-        self.0.objects(states)
+        self.env.objects(states)
     }
 
     fn merges_isomorphic(&self) -> bool {
-        self.0.merges_isomorphic()
+        self.env.merges_isomorphic()
     }
 }

@@ -24,6 +24,9 @@ use crate::{Error, Result};
 ///     fn width(&self) -> usize {
 ///         self.n
 ///     }
+///     fn n_values(&self) -> usize {
+///         2
+///     }
 ///     fn n_moves(&self, _: Direction) -> usize {
 ///         self.n
 ///     }
@@ -42,6 +45,10 @@ use crate::{Error, Result};
 pub trait VectorRules: Send + Sync {
     /// Returns the number of entries of a state, at least 1.
     fn width(&self) -> usize;
+
+    /// Returns the number of values that an entry can have, at least 1. All entries are below this number.
+    /// Networks encode entries by it ([`KHot`](crate::policy::KHot)).
+    fn n_values(&self) -> usize;
 
     /// Returns the number of moves in a direction, legal or not. The exit isn't counted. Each legal backward
     /// move leads to a different parent.
@@ -271,6 +278,9 @@ mod tests {
     impl VectorRules for Ones {
         fn width(&self) -> usize {
             3
+        }
+        fn n_values(&self) -> usize {
+            4
         }
         fn n_moves(&self, direction: Direction) -> usize {
             if direction == Direction::Forward { 3 } else { 1 }

@@ -29,6 +29,9 @@ impl VectorRules for Words {
     fn width(&self) -> usize {
         self.length
     }
+    fn n_values(&self) -> usize {
+        usize::from(self.letters) + 1
+    }
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { usize::from(self.letters) } else { 1 }
     }

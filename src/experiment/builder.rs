@@ -1,20 +1,18 @@
-use tch::{Device, Kind};
+use tch::Device;
 
-use super::Trained;
+use super::{DefaultPolicy, Trained};
 use crate::env::Reward;
-use crate::graph::{GraphEnv, GraphStates};
-use crate::nn::{GraphNet, GraphNetConfig};
 use crate::objective::{Objective, TrajectoryBalance};
 use crate::optim::Schedule;
-use crate::policy::GraphPolicy;
 use crate::quantity::Quantity;
 use crate::run::Fit;
 use crate::runtime::Runtime;
 use crate::train::{Trainer, TrainerConfig};
 use crate::{Error, Result, Rng};
 
-/// The training of a graph network on an environment of graphs and a reward. All further settings have
-/// defaults.
+/// The training of a policy on an environment, of graphs ([`GraphEnv`](crate::graph::GraphEnv)) or vectors
+/// ([`VectorEnv`](crate::env::VectorEnv)), and a reward. All further settings have defaults. The policy is a
+/// graph network, or a perceptron on the one-hot entries of a vector ([`DefaultPolicy`]).
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -33,11 +31,22 @@ use crate::{Error, Result, Rng};
 /// assert!(exact.space.len() == 8 && exact.distances.tv < 0.05);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub struct Experiment {
-    env: GraphEnv,
-    reward: Box<dyn Reward<GraphStates>>,
+///
+/// An environment of vectors is trained in the same way:
+///
+/// ```
+/// use gfn::{examples::word_env, prelude::*};
+/// // Words of at most three letters `a` (1) and `b` (2); each `b` is worth a factor of e.
+/// let reward = PerVector(|word: &[u16]| word.iter().filter(|&&letter| letter == 2).count() as f64);
+/// let trained = Experiment::new(word_env(2, 3), reward).steps(200).train()?;
+/// assert!(trained.exact(100)?.distances.tv < 0.05);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct Experiment<E: DefaultPolicy> {
+    env: E,
+    reward: Box<dyn Reward<E::States>>,
     objective: Box<dyn Objective>,
-    network: GraphNetConfig,
+    network: E::Config,
     training: Option<TrainerConfig>,
     steps: usize,
     seed: u64,
@@ -45,7 +54,7 @@ pub struct Experiment {
     progress: bool,
 }
 
-impl std::fmt::Debug for Experiment {
+impl<E: DefaultPolicy> std::fmt::Debug for Experiment<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { objective, network, training, steps, seed, device, .. } = self;
         let mut out = f.debug_struct("Experiment");
@@ -54,19 +63,16 @@ impl std::fmt::Debug for Experiment {
     }
 }
 
-impl Experiment {
+impl<E: DefaultPolicy> Experiment<E> {
     /// Creates an experiment of 1,000 steps of trajectory balance with the default network and seed 0, on the
     /// CPU.
     #[must_use]
-    pub fn new(env: GraphEnv, reward: impl Reward<GraphStates> + 'static) -> Self {
-        let reward = Box::new(reward);
-        let objective = Box::new(TrajectoryBalance);
-        let network = GraphNetConfig::default();
+    pub fn new(env: E, reward: impl Reward<E::States> + 'static) -> Self {
         Self {
             env,
-            reward,
-            objective,
-            network,
+            reward: Box::new(reward),
+            objective: Box::new(TrajectoryBalance),
+            network: E::Config::default(),
             training: None,
             steps: 1_000,
             seed: 0,
@@ -82,9 +88,11 @@ impl Experiment {
         self
     }
 
-    /// Sets the architecture and the size of the network.
+    /// Sets the architecture and the size of the network:
+    /// [`GraphNetConfig`](crate::nn::GraphNetConfig) for graphs,
+    /// [`MlpPolicyConfig`](crate::policy::MlpPolicyConfig) for vectors.
     #[must_use]
-    pub fn network(mut self, network: GraphNetConfig) -> Self {
+    pub fn network(mut self, network: E::Config) -> Self {
         self.network = network;
         self
     }
@@ -126,55 +134,59 @@ impl Experiment {
         self
     }
 
-    /// Builds the trainer, so that parts can be added that this builder doesn't have. After training,
-    /// [`Trained::new`] converts the trainer to the result that `train` returns.
+    /// Builds the trainer, so that parts can be added that this builder doesn't have. [`Fit::planned`] trains
+    /// it for the number of steps of this experiment. After training, [`Trained::new`] converts the trainer
+    /// to the result that `train` returns.
     ///
     /// ```
     /// use gfn::prelude::*;
-    /// use gfn::{replay::{Draw, Eviction, ReplayBuffer, ReplayConfig}, examples::Triangles};
+    /// use gfn::examples::Triangles;
     /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
     /// let best = ReplayConfig { capacity: 100, eviction: Eviction::BestReward, draw: Draw::Uniform };
     /// let mut trainer = Experiment::new(Triangles::env(), reward)
+    ///     .steps(10)
     ///     .trainer()?
     ///     .with_replay(ReplayBuffer::distinct(best)?);
-    /// Fit::new(10).run(&mut trainer)?;
+    /// Fit::planned().run(&mut trainer)?;
     /// assert_eq!(Trained::new(trainer).sample(5)?.graphs().len(), 5);
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Config`] for 0 steps and for a network with conditions, because an experiment draws no
-    /// conditions; the errors of [`GraphNet::new`] and [`Trainer::new`].
-    pub fn trainer(self) -> Result<Trainer<GraphEnv>> {
+    /// conditions; the errors of [`DefaultPolicy::policy`] and [`Trainer::new`].
+    pub fn trainer(self) -> Result<Trainer<E>> {
         let Self { env, reward, objective, mut network, training, steps, seed, device, .. } = self;
         if steps == 0 {
             return Err(Error::config("steps", steps, "at least one step of training"));
         }
-        let n_conditions = network.estimators.n_conditions;
+        let estimators = E::estimators(&mut network);
+        let n_conditions = estimators.n_conditions;
         if n_conditions > 0 {
             let expected = "0, because an experiment draws no conditions: build a `Trainer`, and give it \
                 conditions by `with_conditions`";
             return Err(Error::config("n_conditions", n_conditions, expected));
         }
-        network.estimators.flow |= objective.needs().has(Quantity::LogFlow);
+        estimators.flow |= objective.needs().has(Quantity::LogFlow);
         let training = training.unwrap_or_else(|| {
             let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps };
             TrainerConfig { lr_scale, ..TrainerConfig::default() }
         });
         let mut rng = Rng::seeded(seed);
-        let net = GraphNet::new(&env, network, device, Kind::Float, &mut rng)?;
-        Trainer::new(env, reward, GraphPolicy(net), objective, training, rng)
+        let policy = env.policy(network, device, &mut rng)?;
+        let mut trainer = Trainer::new(env, reward, policy, objective, training, rng)?;
+        trainer.planned_steps = Some(steps);
+        Ok(trainer)
     }
 
     /// Trains the network.
     ///
     /// # Errors
     /// The errors of [`trainer`](Self::trainer) and of [`Trainer::step`].
-    pub fn train(self) -> Result<Trained<GraphEnv>> {
-        let steps = self.steps;
+    pub fn train(self) -> Result<Trained<E>> {
         let progress = self.progress;
         let mut trainer = self.trainer()?;
-        Fit::new(steps).progress(progress).run(&mut trainer)?;
+        Fit::planned().progress(progress).run(&mut trainer)?;
         Ok(Trained::new(trainer))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! | type | purpose |
 //! |---|---|
-//! | [`Experiment`] | the builder: an environment of graphs, a reward, and settings with defaults |
+//! | [`Experiment`] | the builder: an environment, a reward, and settings with defaults |
+//! | [`DefaultPolicy`] | the environments that have a default policy: graphs and vectors |
 //! | [`Trained`] | the result: the trainer, and objects sampled from its policy |
 //! | [`ExactEvaluation`] | the exact distribution of the policy and the target distribution |
 //!
@@ -11,11 +12,13 @@
 //! observers, checkpoints).
 
 mod builder;
+mod default_policy;
 mod exact;
 #[cfg(test)]
 mod tests;
 mod trained;
 
 pub use builder::Experiment;
+pub use default_policy::DefaultPolicy;
 pub use exact::ExactEvaluation;
 pub use trained::Trained;

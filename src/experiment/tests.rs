@@ -1,20 +1,21 @@
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
 use super::*;
-use crate::env::{Env, StateGraph};
-use crate::examples::Triangles;
+use crate::env::{Env, PerVector, StateGraph, VectorStates};
+use crate::examples::{Triangles, word_env};
 use crate::graph::{
     ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, PerGraph, Semantics,
 };
 use crate::metrics::Distances;
 use crate::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
 use crate::objective::{
-    DetailedBalance, FlowMatching, Objective, RelativeTrajectoryBalance, TrajectoryBalance,
+    DetailedBalance, FlowMatching, LogPartitionVariance, Objective, RelativeTrajectoryBalance,
+    TrajectoryBalance,
 };
 use crate::optim::{AdamConfig, Schedule};
-use crate::policy::{GraphPolicy, WithPrior};
+use crate::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
 use crate::rollout::Sampler;
-use crate::run::Fit;
+use crate::run::{Fit, FitOutcome};
 use crate::train::{Trainer, TrainerConfig};
 use crate::{Error, Result, Rng};
 
@@ -26,7 +27,7 @@ fn small() -> GraphNetConfig {
     GraphNetConfig { embedding: 16, ..GraphNetConfig::default() }
 }
 
-fn experiment() -> Experiment {
+fn experiment() -> Experiment<GraphEnv> {
     Experiment::new(Triangles::env(), PerGraph(log_reward)).network(small()).steps(25)
 }
 
@@ -72,6 +73,46 @@ fn the_short_way_gives_the_bits_of_the_long_way() {
     // Different seeds must give different results. Otherwise equal results with and without the builder would
     // not show that the builder uses its seed.
     assert_ne!(the_long_way(TrajectoryBalance, false, 3).1, the_long_way(TrajectoryBalance, false, 4).1);
+}
+
+/// Trains a perceptron on words, by the builder and from its parts.
+#[test]
+fn an_experiment_on_vectors_gives_the_bits_of_the_long_way() {
+    tch::set_num_threads(1);
+    let count = |word: &[u16]| word.iter().filter(|&&letter| letter == 2).count() as f64;
+    let words = || word_env(2, 3);
+    let trained = Experiment::new(words(), PerVector(count)).steps(300).seed(5).train().unwrap();
+    let exact = trained.exact(100).unwrap();
+    assert!(exact.space.len() == 15 && exact.distances.tv < 0.05, "{}", exact.distances.tv);
+
+    let mut rng = Rng::seeded(5);
+    let config = MlpPolicyConfig::default();
+    let policy =
+        MlpPolicy::new(&words(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 300 };
+    let config = TrainerConfig { lr_scale, ..TrainerConfig::default() };
+    let reward = move |words: &VectorStates, _: Option<&Tensor>| Ok(words.rows().map(count).collect());
+    let mut trainer = Trainer::new(words(), reward, policy, TrajectoryBalance, config, rng).unwrap();
+    Fit::new(300).run(&mut trainer).unwrap();
+    assert_eq!(Trained::new(trainer).exact(100).unwrap().learned.probs, exact.learned.probs);
+}
+
+#[test]
+fn a_trainer_is_trained_for_the_steps_of_its_experiment() {
+    let mut trainer = experiment().steps(3).trainer().unwrap();
+    Fit::planned().run(&mut trainer).unwrap();
+    assert_eq!(trainer.steps_done(), 3);
+    // A run of an experiment that was trained for one step already makes the remaining steps.
+    let mut trainer = experiment().steps(3).trainer().unwrap();
+    Fit::new(1).run(&mut trainer).unwrap();
+    assert_eq!(Fit::planned().run_with_outcome(&mut trainer).unwrap(), FitOutcome::Done);
+    assert_eq!(trainer.steps_done(), 3);
+    // A trainer without an experiment has no planned number of steps.
+    let env = Triangles::env();
+    let config = TrainerConfig::default();
+    let rng = Rng::seeded(0);
+    let by_hand = Trainer::new(env, PerGraph(log_reward), UniformPolicy, LogPartitionVariance, config, rng);
+    refused(Fit::planned().run(&mut by_hand.unwrap()), "set the number of steps (`Fit::new`)");
 }
 
 #[test]

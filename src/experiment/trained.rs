@@ -54,7 +54,8 @@ impl<E: TrainEnv> Trained<E> {
 
 impl<E: EnumerableEnv> Trained<E> {
     /// Compares the exact distribution of the policy with the target distribution. The environment must have
-    /// at most `limit` states, which are all listed.
+    /// at most `limit` states, which are all listed. [`StateGraph::build`](crate::env::StateGraph::build)
+    /// with the same limit shows before training if there are more.
     ///
     /// # Errors
     /// The errors of [`ExactEvaluation::new`].

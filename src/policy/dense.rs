@@ -121,15 +121,15 @@ impl<F> MlpPolicy<F> {
     /// `config` are ignored.
     ///
     /// ```
-    /// use gfn::{nn::EstimatorsConfig, policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy}};
-    /// use gfn::{env::VectorEnv, examples::word_env};
+    /// use gfn::{nn::EstimatorsConfig, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}};
+    /// use gfn::examples::word_env;
     /// let env = word_env(2, 2);
     /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
     /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
     /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, device, kind)?;
     /// // Three logits of P_F, one of P_B and log F for each of 9 keys, and log Z.
-    /// assert_eq!(Policy::<VectorEnv>::parameters(&policy).map(|p| p.count()), Some(9 * 5 + 1));
+    /// assert_eq!(policy.parameters().count(), 9 * 5 + 1);
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
@@ -214,6 +214,12 @@ impl<F> MlpPolicy<F> {
     pub fn choose_head(&self, rng: &mut Rng) -> usize {
         self.head.set(rng.below(self.config.heads));
         self.head.get()
+    }
+
+    /// The trained parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 
     /// Returns the policy's configuration.

@@ -1,6 +1,6 @@
 //! State features: the vectors that a network takes as inputs.
 
-use crate::env::VectorStates;
+use crate::env::{VectorEnv, VectorStates};
 
 /// The input vectors of a batch of states.
 #[derive(Clone, PartialEq, Debug)]
@@ -71,6 +71,12 @@ impl KHot {
     #[must_use]
     pub fn new(entries: usize, values: usize) -> Self {
         Self { entries, values }
+    }
+
+    /// Creates features for the states of an environment over vectors.
+    #[must_use]
+    pub fn from_env(env: &VectorEnv) -> Self {
+        Self::new(env.width(), env.n_values())
     }
 }
 

@@ -51,7 +51,7 @@ impl Quantities {
     }
 
     /// Iterates over the quantities of the set, in the order in which they were added.
-    fn iter(self) -> impl Iterator<Item = Quantity> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = Quantity> {
         self.items.into_iter().flatten()
     }
 

@@ -45,26 +45,16 @@ impl FitOutcome {
 /// with a state need different names (`with_name`).
 ///
 /// ```
-/// use gfn::run::{EarlyStop, Fit, FitOutcome, Goal, Metrics, MetricsFile, Validation};
-/// use gfn::train::{Trainer, TrainerConfig};
-/// use gfn::{
-///     Rng,
-///     examples::Triangles,
-///     nn::{GraphNet, GraphNetConfig},
-///     objective::TrajectoryBalance,
-///     policy::GraphPolicy,
-/// };
-/// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
+/// use gfn::prelude::*;
+/// use gfn::examples::Triangles;
+/// use gfn::run::{EarlyStop, FitOutcome, Goal, Metrics, MetricsFile, Validation};
 /// # let folder = std::env::temp_dir().join(format!("gfn-fit-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).ok();
-/// let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
-///     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
-/// };
-/// let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
-/// let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
-/// let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
-/// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-/// let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
+/// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+/// let mut trainer = Experiment::new(Triangles::env(), reward)
+///     .network(GraphNetConfig { embedding: 8, ..GraphNetConfig::default() })
+///     .steps(40)
+///     .trainer()?;
 ///
 /// let space = StateGraph::build(trainer.env(), 100)?;
 /// let target = space.target_distribution(&reward, None)?;
@@ -74,8 +64,9 @@ impl FitOutcome {
 /// })?;
 /// let mut stop = EarlyStop::new("tv", Goal::Smaller, 20)?;
 /// let mut lines = MetricsFile::new(folder.join("metrics.jsonl"));
-/// let fit = Fit::new(40).observe(&mut validation).observe(&mut stop).observe(&mut lines);
-/// let ended = fit.checkpoint(folder.join("checkpoint"), Some(20))?.stop_on_interrupt().run(&mut trainer)?;
+/// let fit = Fit::planned().observe(&mut validation).observe(&mut stop).observe(&mut lines);
+/// let fit = fit.checkpoint(folder.join("checkpoint"), Some(20))?.stop_on_interrupt();
+/// let ended = fit.run_with_outcome(&mut trainer)?;
 /// assert_eq!(ended, FitOutcome::Done);
 /// assert_eq!(
 ///     std::fs::read_to_string(folder.join("metrics.jsonl")).map_or(0, |text| text.lines().count()),
@@ -85,7 +76,8 @@ impl FitOutcome {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub struct Fit<'a, E: Env> {
-    steps: usize,
+    /// The number of steps at which the run ends; `None` for the number that the trainer was planned for.
+    steps: Option<usize>,
     observers: Vec<&'a mut dyn Observer<E>>,
     checkpoint: Option<PathBuf>,
     every: Option<usize>,
@@ -110,10 +102,22 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Returns a run that ends when the trainer has made `steps` steps in total, including steps before a
     /// resume. By default the run has a new observer of warnings ([`Warnings`]), which is dropped at its end.
     /// [`warnings`](Self::warnings) sets an observer that can be kept over several runs.
+    ///
+    /// The number doesn't change the schedules of the trainer's settings. A trainer of
+    /// [`Experiment::trainer`](crate::experiment::Experiment::trainer) has learning rates that fall to 0 over
+    /// the steps of the experiment: train it by [`planned`](Self::planned).
     #[must_use]
     pub fn new(steps: usize) -> Self {
+        Self { steps: Some(steps), ..Self::planned() }
+    }
+
+    /// Returns a run of as many steps as the trainer was planned for, by
+    /// [`Experiment::steps`](crate::experiment::Experiment::steps). In all other respects it is
+    /// [`new`](Self::new).
+    #[must_use]
+    pub fn planned() -> Self {
         Self {
-            steps,
+            steps: None,
             observers: Vec::new(),
             checkpoint: None,
             every: None,
@@ -192,8 +196,18 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// warning with [`OnWarning::Fail`]. [`Error::Peer`] if another replica has ended or doesn't answer;
     /// resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`] for two observers of the same
     /// name that both have a state, for a metric with the name of a number that every step reports, and for
-    /// an observer that saves to the folder of this run's checkpoint.
-    pub fn run(mut self, trainer: &mut Trainer<E>) -> Result<FitOutcome> {
+    /// an observer that saves to the folder of this run's checkpoint; [`Error::Missing`] for
+    /// [`planned`](Self::planned) if the trainer has no planned number of steps.
+    pub fn run(self, trainer: &mut Trainer<E>) -> Result<()> {
+        self.run_with_outcome(trainer).map(drop)
+    }
+
+    /// Trains as [`run`](Self::run) does, and returns the reason why the run ended. Use this method if an
+    /// observer or a signal can stop the run.
+    ///
+    /// # Errors
+    /// The errors of [`run`](Self::run).
+    pub fn run_with_outcome(mut self, trainer: &mut Trainer<E>) -> Result<FitOutcome> {
         let ended = self.fit(trainer, &mut Trainer::step)?;
         if ended == FitOutcome::Done && trainer.context().group.rank() == 0 {
             self.run_warnings().check_end(trainer.steps_done())?;
@@ -219,6 +233,11 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         trainer: &mut Trainer<E>,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
     ) -> Result<FitOutcome> {
+        let planned = || {
+            let remedy = "set the number of steps (`Fit::new`), or build the trainer by an `Experiment`";
+            Error::missing("a run of the planned steps", "a trainer with a planned number of steps", remedy)
+        };
+        let steps = self.steps.or(trainer.planned_steps).ok_or_else(planned)?;
         trainer.check_equal_replicas()?;
         if trainer.context().group.rank() > 0 {
             // Only the first replica calls observers. All replicas listen for signals, so that no replica is
@@ -246,7 +265,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             observer.start(trainer, state)?;
         }
         self.attach_states(trainer)?;
-        let ended = self.train(trainer, step, &is_interrupted);
+        let ended = self.train(trainer, steps, step, &is_interrupted);
         if ended.is_err() {
             // The observers' states are attached to the trainer, for a later run with this trainer. If
             // attaching them fails, too, only the error of the run is reported.
@@ -286,19 +305,20 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     fn train(
         &mut self,
         trainer: &mut Trainer<E>,
+        steps: usize,
         step: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<FitOutcome> {
         let mut saved = None;
         let mut progress = (self.shows_progress && trainer.context().group.rank() == 0).then(|| {
-            let line = Progress::new(self.steps as u64, trainer.context().objective.name());
+            let line = Progress::new(steps as u64, trainer.context().objective.name());
             line.resumed_at(trainer.steps_done() as u64).after(PROGRESS_DELAY)
         });
         let mut ended = FitOutcome::Done;
-        while trainer.steps_done() < self.steps && ended == FitOutcome::Done {
+        while trainer.steps_done() < steps && ended == FitOutcome::Done {
             let stats = step(trainer)?;
             let step = trainer.steps_done();
-            let last = step >= self.steps;
+            let last = step >= steps;
             if let Some(line) = &mut progress {
                 line.update(step as u64, stats.loss, Some(stats.log_z).filter(|log_z| !log_z.is_nan()));
             }

@@ -168,7 +168,7 @@ impl Record {
 ///     losses.push(record.stats.loss);
 ///     Ok(if record.step == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 /// };
-/// assert_eq!(Fit::new(10).observe(&mut keep).run(&mut trainer)?, FitOutcome::Stopped);
+/// assert_eq!(Fit::new(10).observe(&mut keep).run_with_outcome(&mut trainer)?, FitOutcome::Stopped);
 /// assert_eq!(losses.len(), 3);
 ///
 /// // Stores all objects that training samples, as lines of JSON.

@@ -1,7 +1,7 @@
 //! The parts of a trainer that its sources and companions see, and the trait of environments that can be
 //! trained on.
 
-use tch::Tensor;
+use tch::{Tensor, no_grad};
 
 use super::companions::Averaged;
 use super::{AverageFor, Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
@@ -15,6 +15,7 @@ use crate::nn::Parameters;
 use crate::objective::{Objective, Scoring};
 use crate::optim::Average;
 use crate::policy::{OwnedPolicy, Policy};
+use crate::quantity::{Quantities, Quantity};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::{Error, Result, Rng};
 
@@ -174,6 +175,40 @@ impl<E: Env> Context<E> {
             return Ok(());
         };
         Err(Error::missing(setting, "an update by the trainer", remedy))
+    }
+
+    /// Returns an error if the policy lacks an estimate that the objective needs: log F, log Z, the number of
+    /// paths, a prior, or a custom quantity. The policy is evaluated without conditions.
+    pub(super) fn check_estimates(&self) -> Result<()> {
+        let needs = self.objective.needs();
+        let mut wants = Quantities::NONE;
+        for (quantity, needed_for) in [
+            (Quantity::LogFlow, [Quantity::LogFlow, Quantity::TargetLogFlow].as_slice()),
+            (Quantity::LogPaths, &[Quantity::LogPaths, Quantity::NextLogPaths]),
+            (Quantity::LogPrior, &[Quantity::LogPrior]),
+        ] {
+            if needs.has_any(needed_for) {
+                wants |= quantity;
+            }
+        }
+        for quantity in needs.custom() {
+            wants |= quantity;
+        }
+        let name = self.objective.name();
+        if wants != Quantities::NONE {
+            let initial = self.env.initial(&[0]);
+            let evaluation = no_grad(|| self.policy.evaluate(&self.env, &initial, None, wants))?;
+            for quantity in wants.iter().filter(|&quantity| quantity != Quantity::LogPrior) {
+                evaluation.values.need(quantity, name)?;
+            }
+            if wants.has(Quantity::LogPrior) && evaluation.prior.is_none() {
+                return Err(Quantity::LogPrior.missing(name));
+            }
+        }
+        if needs.has(Quantity::LogZ) && no_grad(|| self.policy.log_z(None, 1)).is_none() {
+            return Err(Quantity::LogZ.missing(name));
+        }
+        Ok(())
     }
 
     pub(super) fn clear_gradients(&self) {

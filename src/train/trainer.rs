@@ -27,21 +27,11 @@ use crate::{Error, Result, Rng, runtime};
 /// Trains a policy: draws a batch, scores it, differentiates the loss and updates the parameters.
 ///
 /// ```
-/// use gfn::{
-///     Rng,
-///     examples::Triangles,
-///     graph::GraphStates,
-///     nn::{GraphNet, GraphNetConfig},
-///     objective::TrajectoryBalance,
-///     policy::GraphPolicy,
-///     train::{Trainer, TrainerConfig},
-/// };
+/// use gfn::{examples::Triangles, prelude::*};
 /// let env = Triangles::env();
 /// let mut rng = Rng::seeded(0);
-/// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
-/// let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
-///     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
-/// };
+/// let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, &mut rng)?;
+/// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
 /// let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
 /// let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
 /// assert!(trainer.step()?.loss.is_finite());
@@ -65,6 +55,8 @@ pub struct Trainer<E: Env> {
     /// A warning that names the settings that differ from the checkpoint's; `None` if no setting differs.
     pub(super) resume_warning: Option<Warning>,
     pub(super) progress: StepProgress,
+    /// The number of steps of the experiment that built the trainer; `None` for any other trainer.
+    pub(crate) planned_steps: Option<usize>,
 }
 
 impl<E: TrainEnv> Trainer<E> {
@@ -72,10 +64,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// objective may be boxed. [`policy_as`](Self::policy_as) returns the policy with its concrete type.
     ///
     /// # Errors
-    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for an environment without actions, and for
-    /// batches of one trajectory if the objective compares trajectories with their batch's mean; errors of
-    /// [`TrainEnv::check_laws`], [`check_policy`] (from the first step if the policy needs conditions) and
-    /// [`Adam::new`].
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for an environment without actions, a
+    /// policy without an estimate that the objective needs (log F, log Z), and batches of one trajectory if
+    /// the objective compares trajectories with their batch's mean; errors of [`TrainEnv::check_laws`],
+    /// [`check_policy`] (from the first step if the policy needs conditions) and [`Adam::new`].
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -113,6 +105,9 @@ impl<E: TrainEnv> Trainer<E> {
             optimizer = Some(Box::new(Adam::new(parameters, config.adam)?));
         }
         let is_checked = check_policy(env, policy.as_ref(), None, Budget::quick(), &mut Rng::seeded(0))?;
+        if is_checked {
+            context.check_estimates()?;
+        }
         Ok(Self {
             context,
             optimizer,
@@ -128,6 +123,7 @@ impl<E: TrainEnv> Trainer<E> {
             attachments: Attachments::new(),
             resume_warning: None,
             progress: StepProgress::default(),
+            planned_steps: None,
         })
     }
 

@@ -113,7 +113,7 @@ fn the_first_replica_saves_once_all_others_have() {
     let ended = replicate(2, |replica| {
         let mut trainer = replay_trainer()?.with_group(replica)?;
         trainer.resume(&half)?;
-        Fit::new(5).checkpoint(&resumed, None)?.run(&mut trainer).map(drop)
+        Fit::new(5).checkpoint(&resumed, None)?.run(&mut trainer)
     });
     says(&ended.unwrap_err(), &["resumed.1", "holds `note` too"]);
     assert!(!Checkpoint::exists(&resumed));

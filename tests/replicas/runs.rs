@@ -31,7 +31,7 @@ fn replicas_stay_equal_learn_the_target_and_do_it_again_bit_for_bit() {
             let mut trainer = trainer(replica)?;
             trainer.step()?;
             drawn.lock().unwrap().push(format!("{:?}", trainer.latest().unwrap().actions()));
-            assert_eq!(Fit::new(1_500).run(&mut trainer)?, FitOutcome::Done);
+            assert_eq!(Fit::new(1_500).run_with_outcome(&mut trainer)?, FitOutcome::Done);
             ends.lock().unwrap().push(parameters(&trainer));
             states.lock().unwrap().push(trainer.latest().unwrap().len());
             let space = StateGraph::build(trainer.env(), 100)?;
@@ -90,7 +90,7 @@ fn all_replicas_end_with_the_first() {
     let calls = replicate(2, |replica| {
         let mut trainer = trainer(replica)?;
         let mut stop = StopAfter(3);
-        assert_eq!(Fit::new(50).observe(&mut stop).run(&mut trainer)?, FitOutcome::Stopped);
+        assert_eq!(Fit::new(50).observe(&mut stop).run_with_outcome(&mut trainer)?, FitOutcome::Stopped);
         assert_eq!((trainer.steps_done(), trainer.context().group.size()), (3, 2));
         Ok(trainer.reward_calls())
     });
@@ -110,7 +110,7 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
                     false => Ok(ControlFlow::Continue(())),
                 }
             };
-            Fit::new(3).observe(&mut look).run(&mut trainer)
+            Fit::new(3).observe(&mut look).run_with_outcome(&mut trainer)
         })
     };
     assert_eq!(run(false).unwrap(), FitOutcome::Done);

@@ -69,7 +69,7 @@ impl Run<'_> {
             fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
         }
         let ended = match trainer.source::<Thompson>() {
-            None => fit.run(&mut trainer)?,
+            None => fit.run_with_outcome(&mut trainer)?,
             Some(_) => fit.run_by(&mut trainer, &mut thompson_step)?,
         };
         if common.ema.is_some() && ended != FitOutcome::Interrupted {

@@ -162,6 +162,9 @@ impl VectorRules for PrependAppendBitSequence {
     fn width(&self) -> usize {
         self.0.words.n_words()
     }
+    fn n_values(&self) -> usize {
+        self.0.words.values()
+    }
     fn n_moves(&self, direction: Direction) -> usize {
         2 * self.0.sequence.n_moves(direction)
     }

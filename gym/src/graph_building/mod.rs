@@ -5,4 +5,3 @@ mod env;
 
 pub use config::{GraphBuildingConfig, Growth};
 pub use env::GraphBuilding;
-pub use gfn::graph::PerGraph;

@@ -120,6 +120,9 @@ impl VectorRules for HyperGrid {
     fn width(&self) -> usize {
         self.ndim
     }
+    fn n_values(&self) -> usize {
+        self.height as usize
+    }
     fn n_moves(&self, _: Direction) -> usize {
         self.ndim
     }

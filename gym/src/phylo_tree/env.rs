@@ -216,6 +216,9 @@ impl VectorRules for PhyloTree {
     fn width(&self) -> usize {
         self.entries()
     }
+    fn n_values(&self) -> usize {
+        self.n
+    }
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { self.n * (self.n - 1) / 2 } else { self.n }
     }

@@ -159,6 +159,9 @@ impl VectorRules for TokenSequence {
     fn width(&self) -> usize {
         self.max_len
     }
+    fn n_values(&self) -> usize {
+        self.values()
+    }
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { self.n_tokens } else { 1 }
     }

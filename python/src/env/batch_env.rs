@@ -44,7 +44,7 @@ impl BatchEnvSettings {
             BatchEnv { settings: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
         let initial = failures.call(|py| env.ask(py, "initial", &[self.width], self.values, ()));
         env.initial = entries_of(initial.ok_or_else(failed)?);
-        Ok(Space::vectors(VectorEnv::from_env(env), self.values))
+        Ok(Space::vectors(VectorEnv::from_env(env, self.values)))
     }
 
     /// Returns the number of moves in a direction, without the exit.

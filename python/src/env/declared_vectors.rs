@@ -67,10 +67,8 @@ impl VectorDeclaration {
         let undoes = undoes.iter().map(|start| self.undoes(start)).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
         let moves = self.moves.clone();
-        Ok(Space::vectors(
-            VectorEnv::new(Steps { width, moves, starts, undoes, fixed, instances, rules }),
-            values,
-        ))
+        let steps = Steps { width, values, moves, starts, undoes, fixed, instances, rules };
+        Ok(Space::vectors(VectorEnv::new(steps)))
     }
 }
 
@@ -97,6 +95,7 @@ impl VectorDeclaration {
 /// move k, in both directions.
 struct Steps {
     width: usize,
+    values: usize,
     moves: Vec<(usize, u16, u16)>,
     starts: Vec<Vec<u16>>,
     /// A flag for each initial state and each move: `true` if the move can be undone.
@@ -116,6 +115,9 @@ fn select_entries(entries: &[usize], row: &[u16]) -> Vec<u16> {
 impl VectorRules for Steps {
     fn width(&self) -> usize {
         self.width
+    }
+    fn n_values(&self) -> usize {
+        self.values
     }
     fn n_moves(&self, _: Direction) -> usize {
         self.moves.len()

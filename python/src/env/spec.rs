@@ -3,7 +3,7 @@
 use gfn::graph::{GraphKind, GraphState, Scaffold, Semantics};
 use gfn::{Error, Result};
 use gfn_dags::{BayesianStructure, StructureConfig};
-use gfn_gym::bit_sequence::{BitSequence, NonAutoregressiveBitSequence, PrependAppendBitSequence, Words};
+use gfn_gym::bit_sequence::{BitSequence, NonAutoregressiveBitSequence, PrependAppendBitSequence};
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
@@ -117,36 +117,28 @@ impl EnvSpec {
     }
 
     fn build_vectors(&self) -> Result<AnySpace> {
-        let (env, values, is_sequence) = match *self {
-            Self::HyperGrid { ndim, height } => {
-                (hypergrid::HyperGrid::new(ndim, height)?.env(), height, false)
-            }
-            Self::BitSequence { word_size: size, seq_size: n } => {
-                (BitSequence::new(size, n)?.env(), Words::new(size, n)?.values(), true)
-            }
+        let env = match *self {
+            Self::HyperGrid { ndim, height } => hypergrid::HyperGrid::new(ndim, height)?.env(),
+            Self::BitSequence { word_size: size, seq_size: n } => BitSequence::new(size, n)?.env(),
             Self::PrependAppendBitSequence { word_size: size, seq_size: n } => {
-                (PrependAppendBitSequence::new(size, n)?.env(), Words::new(size, n)?.values(), false)
+                PrependAppendBitSequence::new(size, n)?.env()
             }
             Self::NonAutoregressiveBitSequence { word_size: size, seq_size: n } => {
-                (NonAutoregressiveBitSequence::new(size, n)?.env(), Words::new(size, n)?.values(), false)
+                NonAutoregressiveBitSequence::new(size, n)?.env()
             }
             Self::TokenSequence { n_tokens, length, min_length } => {
-                let sequence = token_sequence(n_tokens, length, min_length)?;
-                let values = sequence.values();
-                (sequence.env(), values, true)
+                token_sequence(n_tokens, length, min_length)?.env()
             }
-            Self::DiscreteEbm { n } => (discrete_ebm::DiscreteEbm::new(n)?.env(), 3, false),
+            Self::DiscreteEbm { n } => discrete_ebm::DiscreteEbm::new(n)?.env(),
             Self::SetAddition { n_items, max_items, fixed_length } => {
-                (set_addition::SetAddition::new(n_items, max_items, fixed_length)?.env(), 2, false)
+                set_addition::SetAddition::new(n_items, max_items, fixed_length)?.env()
             }
-            Self::PerfectBinaryTree { depth } => {
-                (perfect_tree::PerfectBinaryTree::new(depth)?.env(), 3, false)
-            }
-            Self::PhyloTree { n } => (phylo_tree::PhyloTree::new(n)?.env(), n, false),
-            _ => (toy_dag::ToyDag.env(), toy_dag::ToyDag::N_STATES, false),
+            Self::PerfectBinaryTree { depth } => perfect_tree::PerfectBinaryTree::new(depth)?.env(),
+            Self::PhyloTree { n } => phylo_tree::PhyloTree::new(n)?.env(),
+            _ => toy_dag::ToyDag.env(),
         };
-        let mut space = Space::vectors(env, values);
-        space.details.is_sequence = is_sequence;
+        let mut space = Space::vectors(env);
+        space.details.is_sequence = matches!(self, Self::BitSequence { .. } | Self::TokenSequence { .. });
         space.details.spec = Some(self.clone());
         Ok(ByKind::Vectors(space))
     }

@@ -34,7 +34,8 @@ pub(crate) struct VectorDetails {
 }
 
 impl Space<VectorEnv> {
-    pub(crate) fn vectors(env: VectorEnv, values: usize) -> Self {
+    pub(crate) fn vectors(env: VectorEnv) -> Self {
+        let values = env.n_values();
         let border =
             Arc::new(VectorBorder { values, features: KHot::new(env.width(), values), width: env.width() });
         Self { env, border, details: VectorDetails { values, is_sequence: false, spec: None } }

@@ -2,8 +2,10 @@
 //! while an environment holds no tensor.
 
 mod cached_reward;
+mod per_vector;
 
 pub use cached_reward::CachedReward;
+pub use per_vector::PerVector;
 use tch::Tensor;
 
 use super::Rows;
@@ -31,8 +33,10 @@ use crate::error::{check_finite, check_len, check_setting};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reward of `{S}`",
-    note = "a reward is a closure `|states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>` or \
-        implements `Reward`"
+    note = "a function of one object becomes a reward by `PerGraph(|graph: &GraphState| ..)` or \
+        `PerVector(|row: &[u16]| ..)`",
+    note = "a function of a batch is a closure with all types written out, `|states: &GraphStates, \
+        conditions: Option<&Tensor>| -> gfn::Result<Vec<f64>>`; any other type implements `Reward`"
 )]
 pub trait Reward<S>: Send {
     /// Returns log R of each state (natural logarithm). Minus infinity means that R is 0.

@@ -138,7 +138,7 @@ impl<'a> HostGraphNet<'a> {
         if let Some(symmetries) = symmetries {
             symmetries.check(arrays.len())?;
         }
-        let graphs = HostGraphs { arrays, packed: &self.packed };
+        let graphs = HostGraphs::new(arrays, &self.packed);
         let blocks = self.net.host_blocks(self.torso, &graphs, symmetries, self.direction)?;
         Ok(blocks.into_iter().map(|block| block.values).collect())
     }

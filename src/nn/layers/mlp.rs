@@ -109,6 +109,11 @@ impl Mlp {
         self.output.weight.kind()
     }
 
+    /// The weight of the first layer, `[width, inputs]`.
+    pub(in crate::nn) fn input_weight(&self) -> &Tensor {
+        self.hidden.first().map_or(&self.output, |(linear, _)| linear).weight()
+    }
+
     /// Converts an input to the kind (data type) and the device of the parameters.
     pub(crate) fn convert_input(&self, x: &Tensor) -> Tensor {
         x.to_device(self.output.weight.device()).to_kind(self.kind())

@@ -127,6 +127,9 @@ mod tests {
         fn width(&self) -> usize {
             1
         }
+        fn n_values(&self) -> usize {
+            4
+        }
         fn n_moves(&self, _: Direction) -> usize {
             2
         }

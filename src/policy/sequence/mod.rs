@@ -103,6 +103,12 @@ pub struct SequencePolicy {
 }
 
 impl SequencePolicy {
+    /// The trained parameters.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
     /// Builds a network for the actions of an environment with states of this layout, with initial weights
     /// drawn from `rng`.
     ///

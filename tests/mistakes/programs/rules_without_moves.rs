@@ -10,6 +10,9 @@ impl VectorRules for Steps {
     fn width(&self) -> usize {
         2
     }
+    fn n_values(&self) -> usize {
+        2
+    }
 }
 
 fn main() {

@@ -66,6 +66,9 @@ impl VectorRules for Qm9Str {
     fn width(&self) -> usize {
         LENGTH
     }
+    fn n_values(&self) -> usize {
+        N + 1
+    }
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { 2 * N } else { 2 }
     }

@@ -295,7 +295,8 @@ fn host_rounds_agree_with_tensors() {
             rounds.expand_to_nodes(engine, &last)
         }
         let expected = run(&TensorGraphs::new(&batch, Kind::Float), &features, &convs);
-        let host = HostGraphs { arrays: states.arrays(), packed: &Packed::default() };
+        let packed = Packed::default();
+        let host = HostGraphs::new(states.arrays(), &packed);
         let got = run(&host, &features, &convs);
         let got = Tensor::from_slice(&got.values).view([-1, got.width as i64]);
         assert_eq!(got.size(), expected.size());

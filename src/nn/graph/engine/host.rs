@@ -1,12 +1,14 @@
 //! The engine for roll-outs, which computes rows of numbers in single precision on the host, without
 //! gradients.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use tch::Tensor;
 
 use super::attention::{SLOPE, add_softmax, host_attention};
 use super::{Engine, HeadEngine};
+use crate::Error;
 use crate::graph::GraphArrays;
 use crate::nn::graph::heads::{host_scores_of_pairs, host_weighted_features};
 use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
@@ -17,6 +19,13 @@ use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 pub(in crate::nn) struct HostGraphs<'a> {
     pub(in crate::nn) arrays: &'a GraphArrays,
     pub(in crate::nn) packed: &'a Packed,
+    shape_error: Cell<Option<Error>>,
+}
+
+impl<'a> HostGraphs<'a> {
+    pub(in crate::nn) fn new(arrays: &'a GraphArrays, packed: &'a Packed) -> Self {
+        Self { arrays, packed, shape_error: Cell::new(None) }
+    }
 }
 
 /// Rows of numbers of equal width, concatenated.
@@ -46,6 +55,15 @@ impl HostRows {
 fn add_to(row: &mut [f32], other: &[f32]) {
     for (x, y) in row.iter_mut().zip(other) {
         *x += y;
+    }
+}
+
+/// Raises the numbers of a row to those of another row.
+fn raise_to(row: &mut [f32], other: &[f32]) {
+    // NaN stays NaN, as in libtorch: `is_nan` keeps a NaN in `x`, and a comparison with a NaN in `y` is
+    // false.
+    for (x, y) in row.iter_mut().zip(other) {
+        *x = if *x > *y || x.is_nan() { *x } else { *y };
     }
 }
 
@@ -84,6 +102,9 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn linear(&self, layer: &Linear, rows: &HostRows) -> HostRows {
+        if !self.fits_layer(layer.weight(), rows) {
+            return self.zeros_for(rows, layer.weight().size()[0]);
+        }
         let packed = self.packed.get_or_pack(&[layer.weight()], || HostLinear::from_linear(layer));
         HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() }
     }
@@ -96,6 +117,9 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn mlp(&self, mlp: &Mlp, rows: &HostRows) -> HostRows {
+        if !self.fits_layer(mlp.input_weight(), rows) {
+            return self.zeros_for(rows, mlp.output.weight().size()[0]);
+        }
         let packed = self.packed.get_or_pack(&[mlp.output.weight()], || HostMlp::from_mlp(mlp));
         HostRows { values: packed.forward(rows.values.clone(), rows.len()), width: packed.outputs() }
     }
@@ -163,21 +187,19 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn add(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
-        if others.values.len() == rows.values.len() {
-            add_to(&mut rows.values, &others.values);
-        } else {
+        if others.values.len() == others.width && others.width == rows.width {
             for row in rows.values.chunks_exact_mut(others.width) {
                 add_to(row, &others.values);
             }
+        } else if self.have_equal_shapes(&rows, others) {
+            add_to(&mut rows.values, &others.values);
         }
         rows
     }
 
     fn max(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
-        // NaN stays NaN, as in libtorch: `is_nan` keeps a NaN in `x`, and a comparison with a NaN in `y` is
-        // false.
-        for (x, y) in rows.values.iter_mut().zip(&others.values) {
-            *x = if *x > *y || x.is_nan() { *x } else { *y };
+        if self.have_equal_shapes(&rows, others) {
+            raise_to(&mut rows.values, &others.values);
         }
         rows
     }
@@ -211,6 +233,25 @@ impl Engine for HostGraphs<'_> {
         for ((sum, &start), end) in out.values.chunks_exact_mut(rows.width).zip(offsets).zip(ends) {
             for &entry in &entries[start as usize..end] {
                 add_to(sum, rows.row(entry as usize));
+            }
+        }
+        out
+    }
+
+    fn max_over_neighbours(&self, nodes: &HostRows) -> HostRows {
+        let mut out = HostRows::zeros(nodes.len(), nodes.width);
+        if !self.has_row_per_node(nodes) {
+            return out;
+        }
+        let mut has_neighbour = vec![false; nodes.len()];
+        for (from, to) in self.arrays.edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
+            let to = to as usize;
+            let row = &mut out.values[to * nodes.width..][..nodes.width];
+            let sent = nodes.row(from as usize);
+            if std::mem::replace(&mut has_neighbour[to], true) {
+                raise_to(row, sent);
+            } else {
+                row.copy_from_slice(sent);
             }
         }
         out
@@ -294,6 +335,9 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn add_to_nodes(&self, mut nodes: HostRows, graphs: &HostRows) -> HostRows {
+        if !self.fits_nodes(&nodes, graphs) {
+            return nodes;
+        }
         let mut rows = nodes.values.chunks_exact_mut(nodes.width);
         for (n, added) in self.arrays.sizes().zip(graphs.values.chunks_exact(graphs.width)) {
             for row in rows.by_ref().take(n) {
@@ -307,6 +351,10 @@ impl Engine for HostGraphs<'_> {
 impl HeadEngine for HostGraphs<'_> {
     fn shape(&self, rows: &HostRows) -> Vec<i64> {
         vec![rows.len() as i64, rows.width as i64]
+    }
+
+    fn shape_error(&self) -> &Cell<Option<Error>> {
+        &self.shape_error
     }
 
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &HostRows) -> HostRows {

@@ -4,12 +4,17 @@
 mod attention;
 mod host;
 mod tensors;
+#[cfg(test)]
+mod tests;
 
 pub(in crate::nn) use host::{HostGraphs, HostRows};
 pub(in crate::nn) use tensors::{TensorGraphs, scales, sums};
 
+use std::cell::Cell;
+
 use tch::Tensor;
 
+use crate::Error;
 use crate::graph::GraphArrays;
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
@@ -19,6 +24,11 @@ use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 /// There are two engines. The first computes on tensors and records gradients, for training. The second
 /// computes in single precision on the host without gradients. The second engine is used in roll-outs,
 /// because a step has few graphs, for which the overhead of tensor operations dominates.
+///
+/// Layers, [`add`](Self::add), [`max`](Self::max), [`add_to_nodes`](Self::add_to_nodes) and
+/// [`max_over_neighbours`](Self::max_over_neighbours) check the shapes of their arguments. If a shape is
+/// wrong, the operation returns other rows of the expected shape, and the evaluation of the torso returns
+/// [`Error::Shape`](crate::Error::Shape) for the first wrong shape. The other operations panic.
 ///
 /// In the shapes below `N` is the number of nodes of the batch, and `B` is the number of graphs. Nodes and
 /// graphs are in the order of the [arrays](Self::arrays).
@@ -107,6 +117,11 @@ pub trait Engine {
         None
     }
 
+    /// Computes the elementwise maximum of the rows of each node's neighbours, from one row per node. Two
+    /// nodes are neighbours if an edge joins them, in either direction. The result is 0 for a node without
+    /// neighbours. If several neighbours have the maximum, they share its gradient equally.
+    fn max_over_neighbours(&self, nodes: &Self::Rows) -> Self::Rows;
+
     /// Adds the message `relu(rows[entries[m]] + edges[messages[m]])` to row `receivers[m]` of `to`, for each
     /// message `m`.
     fn add_messages(
@@ -157,6 +172,62 @@ pub trait Engine {
 pub(in crate::nn) trait HeadEngine: Engine {
     /// The number of rows and their width, as a list of two numbers.
     fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
+
+    /// The width of rows.
+    fn width(&self, rows: &Self::Rows) -> i64 {
+        self.shape(rows).last().copied().unwrap_or(0)
+    }
+
+    /// The error of the first operation whose arguments had a wrong shape; `None` if there was no such
+    /// operation.
+    fn shape_error(&self) -> &Cell<Option<Error>>;
+
+    /// Returns `true` if rows have the expected shape, where a number of rows of `None` stands for any
+    /// number. Otherwise stores an error that names `argument`, unless there is one already.
+    fn has_shape(&self, argument: &'static str, rows: &Self::Rows, expected: (Option<i64>, i64)) -> bool {
+        const REMEDY: &str = "correct the widths of the torso's layers (`Torso::embed`)";
+        let got = self.shape(rows);
+        let expected = [expected.0.unwrap_or(got[0]), expected.1];
+        if got == expected {
+            return true;
+        }
+        let first = self.shape_error().take();
+        self.shape_error().set(first.or_else(|| Some(Error::shape(argument, expected, got, REMEDY))));
+        false
+    }
+
+    /// Returns `true` if a layer with the weight `[outputs, inputs]` can be applied to these rows. Otherwise
+    /// stores an error, as [`has_shape`](Self::has_shape) does.
+    fn fits_layer(&self, weight: &Tensor, rows: &Self::Rows) -> bool {
+        self.has_shape("the input of a layer of a torso", rows, (None, weight.size()[1]))
+    }
+
+    /// Returns `true` if `rows` and `others` have equal shapes. Otherwise stores an error, as
+    /// [`has_shape`](Self::has_shape) does.
+    fn have_equal_shapes(&self, rows: &Self::Rows, others: &Self::Rows) -> bool {
+        let expected = (self.shape(rows).first().copied(), self.width(rows));
+        self.has_shape("the second argument of `add` or `max` in a torso", others, expected)
+    }
+
+    /// Returns `true` if there is a row for each node. Otherwise stores an error, as
+    /// [`has_shape`](Self::has_shape) does.
+    fn has_row_per_node(&self, nodes: &Self::Rows) -> bool {
+        let n = self.arrays().nodes.len() as i64;
+        self.has_shape("the rows of nodes in a torso", nodes, (Some(n), self.width(nodes)))
+    }
+
+    /// Returns `true` if there is a row for each node, and a row of the same width for each graph. Otherwise
+    /// stores an error, as [`has_shape`](Self::has_shape) does.
+    fn fits_nodes(&self, nodes: &Self::Rows, graphs: &Self::Rows) -> bool {
+        let expected = (Some(self.arrays().len() as i64), self.width(nodes));
+        self.has_row_per_node(nodes)
+            && self.has_shape("the rows of graphs in `add_to_nodes` of a torso", graphs, expected)
+    }
+
+    /// Returns rows of zeros with as many rows as `rows`.
+    fn zeros_for(&self, rows: &Self::Rows, width: i64) -> Self::Rows {
+        self.rows(&vec![0.0; (self.shape(rows)[0] * width) as usize], width as usize)
+    }
 
     /// Computes `columns` scores `q(a) . k(b) / sqrt(depth)` for each ordered pair of nodes `(a, b)` of each
     /// graph: `[N, width]` to `[sum of n * n, columns]`. The layers `query` and `key` have `columns * depth`

@@ -1,11 +1,12 @@
 //! The engine for training, which computes on tensors and records gradients.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use tch::{Device, Kind, Tensor};
 
 use super::attention::{SLOPE, attention, softmax_sums};
 use super::{Engine, HeadEngine};
+use crate::Error;
 use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::graph::heads::{scores_of_pairs, weighted_features};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
@@ -22,12 +23,13 @@ pub(in crate::nn) struct TensorGraphs<'a> {
     /// The adjacency matrices for matrix products, `[n, n]` per graph. An entry is the number of edges
     /// between two nodes, in either direction. The matrices are computed when they are first used.
     adjacency: OnceCell<Vec<Tensor>>,
+    shape_error: Cell<Option<Error>>,
 }
 
 impl<'a> TensorGraphs<'a> {
     pub(in crate::nn) fn new(batch: &'a GraphBatch<'a>, kind: Kind) -> Self {
         let is_dense = batch.device() == Device::Cpu && is_dense(batch.arrays);
-        Self { batch, kind, is_dense, adjacency: OnceCell::new() }
+        Self { batch, kind, is_dense, adjacency: OnceCell::new(), shape_error: Cell::new(None) }
     }
 }
 
@@ -101,6 +103,9 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn linear(&self, layer: &Linear, rows: &Tensor) -> Tensor {
+        if !self.fits_layer(layer.weight(), rows) {
+            return self.zeros_for(rows, layer.weight().size()[0]);
+        }
         layer.forward(rows)
     }
 
@@ -110,6 +115,9 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn mlp(&self, mlp: &Mlp, rows: &Tensor) -> Tensor {
+        if !self.fits_layer(mlp.input_weight(), rows) {
+            return self.zeros_for(rows, mlp.output.weight().size()[0]);
+        }
         mlp.forward(rows)
     }
 
@@ -134,11 +142,12 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn add(&self, rows: Tensor, others: &Tensor) -> Tensor {
-        rows + others
+        let is_single = others.numel() as i64 == rows.size()[1];
+        if is_single || self.have_equal_shapes(&rows, others) { rows + others } else { rows }
     }
 
     fn max(&self, rows: Tensor, others: &Tensor) -> Tensor {
-        rows.maximum(others)
+        if self.have_equal_shapes(&rows, others) { rows.maximum(others) } else { rows }
     }
 
     fn scale(&self, rows: Tensor, factors: &Tensor) -> Tensor {
@@ -177,6 +186,18 @@ impl Engine for TensorGraphs<'_> {
         let sums: Vec<Tensor> =
             adjacency.iter().zip(&parts).map(|(adjacency, rows)| adjacency.mm(rows)).collect();
         Some(Tensor::cat(&sums, 0))
+    }
+
+    fn max_over_neighbours(&self, nodes: &Tensor) -> Tensor {
+        let none = nodes.zeros_like();
+        let edges = &self.batch.arrays.edges;
+        if !self.has_row_per_node(nodes) || edges.is_empty() {
+            return none;
+        }
+        let ends: Vec<(u32, u32)> = edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
+        let ends = self.batch.ends(&ends);
+        let sent = nodes.index_select(0, &ends.get(0));
+        none.index_reduce(0, &ends.get(1), &sent, "amax", false)
     }
 
     fn add_messages(
@@ -221,6 +242,9 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn add_to_nodes(&self, nodes: Tensor, graphs: &Tensor) -> Tensor {
+        if !self.fits_nodes(&nodes, graphs) {
+            return nodes;
+        }
         match self.batch.arrays.same_size() {
             Some(n) if n > 0 => {
                 let size = nodes.size();
@@ -235,6 +259,10 @@ impl Engine for TensorGraphs<'_> {
 impl HeadEngine for TensorGraphs<'_> {
     fn shape(&self, rows: &Tensor) -> Vec<i64> {
         rows.size()
+    }
+
+    fn shape_error(&self) -> &Cell<Option<Error>> {
+        &self.shape_error
     }
 
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Tensor) -> Tensor {

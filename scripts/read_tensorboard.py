@@ -14,8 +14,6 @@ import sys
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-PHASES = ["sample", "score", "backward", "update"]
-
 
 def to_single(value):
     """Rounds a number of the metrics file to single precision, in which TensorBoard stores numbers. null
@@ -29,7 +27,7 @@ def figures(path):
     found = {}
     for line in map(json.loads, open(path, encoding="utf-8")):
         step, seconds = line.pop("step"), line.pop("seconds")
-        line |= {f"seconds/{phase}": value for phase, value in zip(PHASES, seconds)}
+        line |= {f"seconds/{phase}": value for phase, value in seconds.items()}
         found |= {(tag, step): to_single(value) for tag, value in line.items()}
     return found
 

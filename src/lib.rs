@@ -91,6 +91,7 @@ pub use error::{Error, Result};
 pub use rng::Rng;
 /// The bindings of libtorch, in the version with which this crate is built.
 pub use tch;
+pub use train::{load, load_with_env};
 
 /// The README's example, compiled and run with the documentation tests.
 #[cfg(doctest)]

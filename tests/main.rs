@@ -54,6 +54,7 @@ mod judged_samples;
 mod labels;
 mod large_graphs;
 mod leaks;
+mod loading;
 mod local_search;
 mod log_z;
 mod measure;

@@ -12,7 +12,7 @@ const MAX_KEPT: usize = 1 << 16;
 #[test]
 fn many_steps_stand_together() {
     let line = r#"{"step":0,"reward_calls":0,"loss":1.0,"log_z":null,"mean_len":3.0,"states":4,
-        "distinct":2,"grad_norm":1.0,"seconds":[0.5,0,0,0.25]}"#;
+        "distinct":2,"grad_norm":1.0,"seconds":{"sample":0.5,"score":0,"backward":0,"update":0.25}}"#;
     let one: StepRecord = serde_json::from_str(line).unwrap();
     let mut steps = Steps::default();
     let n = 5 * MAX_KEPT / 2 + 3;

@@ -199,8 +199,8 @@ fn steps_are_read_back_as_they_were_made() {
     let made: Vec<StepRecord> = (1..=3).map(made).collect();
     let line = |step: usize| {
         json!({ "step": step, "reward_calls": 5, "loss": 0.1, "log_z": -1e-3, "mean_len": 3.5, "states": 9,
-            "distinct": 7,
-            "grad_norm": 2.0, "seconds": [0.1, 0.1, 0.1, 0.1], "tv": 0.3 })
+            "distinct": 7, "grad_norm": 2.0, "tv": 0.3,
+            "seconds": { "sample": 0.1, "score": 0.1, "backward": 0.1, "update": 0.1 } })
     };
     let write = |lines: &[serde_json::Value], last: &str| {
         let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -217,9 +217,12 @@ fn steps_are_read_back_as_they_were_made() {
     let read = steps_before(&run.metrics(), 1).unwrap();
     assert!(read[0].loss.is_none() && read[0].metrics["tv"].is_none() && read[0].log_z == Some(-1e-3));
 
-    for (name, instead) in
-        [("step", json!(-1)), ("loss", json!("low")), ("seconds", json!([0.1])), ("distinct", json!(0.5))]
-    {
+    for (name, instead) in [
+        ("step", json!(-1)),
+        ("loss", json!("low")),
+        ("seconds", json!({ "sample": 0.1 })),
+        ("distinct", json!(0.5)),
+    ] {
         let mut wrong = line(2);
         wrong[name] = instead;
         write(&[line(1), wrong], "");

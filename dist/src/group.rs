@@ -10,6 +10,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::ffi::{GroupHandle, StoreHandle};
 use crate::header::{HEADER, JOIN, KINDS, SUM, read_header};
+use crate::members::{Member, describe_ended};
 
 /// A key-value store through which the processes of a group find each other.
 #[derive(Debug)]
@@ -127,6 +128,8 @@ pub struct ProcessGroup {
     group: GroupHandle,
     rank: usize,
     size: usize,
+    /// The processes of the group, by rank.
+    members: Vec<Member>,
     /// The number of gather operations that this group has made. A sum makes one, too, to compare the shapes
     /// of the tensors.
     n_operations: Cell<u64>,
@@ -163,13 +166,26 @@ impl ProcessGroup {
                 they can reach each other";
             Error::peer(format!("a group of {size} replicas"), first_line(&error), remedy)
         })?;
-        Ok(Self { group, rank, size, n_operations: Cell::new(0), payload: Cell::new(64) })
+        let mut joined = Self {
+            group,
+            rank,
+            size,
+            members: Vec::new(),
+            n_operations: Cell::new(0),
+            payload: Cell::new(64),
+        };
+        let rows = joined.gather_rows(&Member::this_process().to_bytes(), Member::BYTES)?;
+        joined.members = rows.iter().map(|row| Member::from_bytes(row)).collect();
+        Ok(joined)
     }
 
+    /// Returns the error after an operation has failed. It names the processes of this machine that have
+    /// ended or are stopped; if there are none, it has the message of gloo.
     fn peer_error(&self, message: &str) -> Error {
         let remedy = "a process has ended, was stopped or can't be reached: look for its error, and start \
             all of them again, from a checkpoint if there is one";
-        Error::peer(format!("a group of {} replicas", self.size), first_line(message), remedy)
+        let problem = describe_ended(&self.members).unwrap_or_else(|| first_line(message));
+        Error::peer(format!("a group of {} replicas", self.size), problem, remedy)
     }
 
     /// Checks that the tensors of all ranks have the same dtype and shape. gloo would crash or wait forever
@@ -287,7 +303,13 @@ fn to_i32(number: usize) -> Result<i32> {
     i32::try_from(number).map_err(|_| Error::config("the number of replicas", number, "less than 2^31"))
 }
 
-/// Returns the first line of an error message of c10d. A stack trace follows in the message.
+/// Returns the first line of an error message of c10d, without the file of the C++ code before it, and
+/// without gloo's advice after it. A stack trace follows in the message.
 fn first_line(message: &str) -> String {
-    message.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim().to_owned()
+    let line = message.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim();
+    let line = match line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        Some((place, rest)) if place.contains(".cc:") || place.contains(".cpp:") => rest,
+        _ => line,
+    };
+    line.split(". This may be").next().unwrap_or_default().trim().to_owned()
 }

@@ -41,6 +41,7 @@ mod ffi;
 mod group;
 mod header;
 mod launch;
+mod members;
 
 pub use group::{ProcessGroup, Store};
 pub use launch::Launch;

@@ -17,7 +17,7 @@ fn part_waits() {
     let Some(group) = group(Duration::from_secs(3)) else { return };
     group.sum(&mut Tensor::from_slice(&[1.0f32])).unwrap();
     println!("READY");
-    let started = loop {
+    let (milliseconds, error) = loop {
         // The last member sleeps until the test kills or stops it, while the other members wait for it in a
         // sum.
         if group.rank() + 1 == group.size() {
@@ -26,16 +26,19 @@ fn part_waits() {
         let started = Instant::now();
         match group.sum(&mut Tensor::from_slice(&[1.0f32])) {
             Ok(()) => {}
-            Err(Error::Peer { .. }) => break started,
+            Err(error @ Error::Peer { .. }) => break (started.elapsed().as_millis(), error),
             Err(other) => panic!("{other}"),
         }
     };
-    println!("SAYS {}", started.elapsed().as_millis());
+    println!("SAYS {milliseconds} {error}");
+    // A process that ended here could be named by another one, whose operation fails a little later.
+    std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
 /// Starts a group of three processes, and sends a signal to the last process after all have joined. Returns
 /// the milliseconds from the start of the failing sum to the error, for each of the other two processes.
-fn wait_after_signal(signal: &str) -> Vec<u128> {
+/// Checks that the error names the last process as `end` says, and no other process.
+fn wait_after_signal(signal: &str, end: &str) -> Vec<u128> {
     let (mut children, file) = start("lost::part_waits", 3);
     let mut outputs: Vec<_> =
         children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
@@ -46,9 +49,13 @@ fn wait_after_signal(signal: &str) -> Vec<u128> {
     let mut last = children.pop().unwrap();
     let sent = Command::new("kill").args([signal, &last.id().to_string()]).status().unwrap();
     assert!(sent.success());
+    let named = format!("process 2 (pid {}) {end}: ", last.id());
     let duration = |output: BufReader<ChildStdout>| {
         let mut lines = output.lines().map(|line| line.unwrap());
-        lines.find_map(|line| line.split_once("SAYS ")?.1.parse().ok()).expect("how long it took")
+        let said = lines.find_map(|line| Some(line.split_once("SAYS ")?.1.to_owned()));
+        let (milliseconds, error) = said.as_ref().and_then(|said| said.split_once(' ')).expect("an error");
+        assert!(error.contains(&named) && error.matches("pid").count() == 1, "{error}, not {named}");
+        milliseconds.parse().unwrap()
     };
     let waits = outputs.into_iter().take(2).map(duration).collect();
     last.kill().unwrap();
@@ -61,13 +68,13 @@ fn wait_after_signal(signal: &str) -> Vec<u128> {
 
 #[test]
 fn a_killed_process_is_an_error_of_the_others_at_once() {
-    let waits = wait_after_signal("-KILL");
+    let waits = wait_after_signal("-KILL", "has ended");
     assert!(waits.iter().all(|&wait| wait < 1_000), "{waits:?} ms");
 }
 
 #[test]
 fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
-    let waits = wait_after_signal("-STOP");
+    let waits = wait_after_signal("-STOP", "is stopped");
     assert!(waits.iter().all(|&wait| wait < 10_000), "{waits:?} ms");
 }
 

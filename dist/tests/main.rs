@@ -60,6 +60,7 @@ fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
         let mut command = Command::new(&program);
         command.args(["--exact", part, "--ignored", "--nocapture", "--test-threads=1"]);
         command.env("GFN_TEST_RANK", rank.to_string()).env("GFN_TEST_SIZE", size.to_string());
+        command.stdin(Stdio::piped());
         command.env("GFN_TEST_FILE", &file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     ((0..size).map(start).collect(), file)

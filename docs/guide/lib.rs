@@ -32,6 +32,8 @@ mod chapters {
     mod structures {}
     #[doc = include_str!("src/evaluating.md")]
     mod evaluating {}
+    #[doc = include_str!("src/saving.md")]
+    mod saving {}
     #[doc = include_str!("src/running.md")]
     mod running {}
     #[doc = include_str!("src/machines.md")]

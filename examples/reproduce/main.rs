@@ -12,6 +12,7 @@ mod judging;
 mod molecules;
 mod prelude;
 mod run;
+mod sample;
 mod structures;
 mod vectors;
 
@@ -52,7 +53,7 @@ const TASKS: &[Row] = &[
     row::<graphs::growth::AllGraphs>("all-graphs"),
     row::<graphs::growth::ColoredGraphs>("colored-graphs"),
     row::<graphs::graph_problem::GraphProblems>("graph-problem"),
-    row::<graphs::sample::Sample>("sample"),
+    row::<sample::Sample>("sample"),
     row::<graphs::solve::Solve>("solve"),
     row::<judging::judge::Truth>("truth"),
     row::<judging::judge::Judge>("judge"),

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 GUIDE = ROOT / "docs" / "guide" / "src"
 PEERS = [GUIDE / "torchgfn.md", GUIDE / "recursionpharma.md"]
-PAGES = [*sorted(GUIDE.glob("python*.md")), *PEERS, ROOT / "python" / "README.md"]
+PAGES = [*sorted(GUIDE.glob("python*.md")), GUIDE / "saving.md", *PEERS, ROOT / "python" / "README.md"]
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,6 +1,7 @@
 """Tests of batches of graphs, and of their conversion to and from the graphs of other libraries."""
 
 import copy
+import json
 import pickle
 import subprocess
 import sys
@@ -159,6 +160,27 @@ def test_graph6_is_networkx_s():
         samples().graph6()
     with pytest.raises(ValueError):
         gfn.Graphs.from_graph6(["\x01"])
+
+
+def test_json_there_and_back():
+    for directed in (False, True):
+        graphs = samples(gfn.GraphBuilding(5, directed=directed, node_classes=2, edge_classes=2))
+        text = graphs.json()
+        assert gfn.Graphs.from_json(text) == graphs
+        first = json.loads(text)[0]
+        assert first["nodes"] == graphs.n_nodes[0] and first["directed"] == directed
+        assert first["edges"] == graphs[0].edges.tolist()
+    for text, message in (
+        ('[{"directed":false,"nodes":2,"edges":[[0,2]]}]', "a graph of 2 nodes"),
+        ('[{"directed":false,"nodes":2}]', "edges"),
+        ("{", "line 1: "),
+        (
+            '[{"directed":false,"nodes":1,"edges":[]},{"directed":true,"nodes":1,"edges":[]}]',
+            "only directed or only undirected",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            gfn.Graphs.from_json(text)
 
 
 def test_graphs_are_made_of_arrays():

@@ -44,6 +44,8 @@ pub use symmetry::Symmetry;
 pub use vector_env::{VectorEnv, VectorKey};
 pub use vector_rules::VectorRules;
 
+use serde_json::Value;
+
 use crate::Result;
 pub use crate::direction::Direction;
 use crate::distribution::{Distribution, GraphActionCategorical};
@@ -123,6 +125,14 @@ pub trait Env: Send + Sync {
     /// Returns the exit action of each of these terminal states; `None` in an environment without exit
     /// actions.
     fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
+
+    /// Returns the settings of the environment, which a checkpoint stores; null (the default) for an
+    /// environment without settings. [`gfn::load`](crate::load) builds a
+    /// [`GraphEnv`](crate::graph::GraphEnv) from its settings, and
+    /// [`gfn::load_with_env`](crate::load_with_env) compares the settings with those of a given environment.
+    fn settings(&self) -> Value {
+        Value::Null
+    }
 
     /// Returns the rules that determine which states are the same object. By default each state is a
     /// different object.

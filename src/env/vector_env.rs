@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use smallvec::SmallVec;
 
 use super::vector_rules::RulesEnv;
@@ -90,6 +91,10 @@ impl Env for VectorEnv {
 
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
         self.env.exit_actions(states)
+    }
+
+    fn settings(&self) -> Value {
+        self.0.settings()
     }
 
     fn symmetry(&self) -> &dyn Symmetry<VectorStates, Slots> {

@@ -1,5 +1,6 @@
 use std::cell::Cell;
 
+use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
 use super::StateFeatures;
@@ -71,22 +72,39 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<E::States>,
     {
+        Self::with_parameters(env, features, config, false, Parameters::new(device, kind), rng)
+    }
+
+    /// Builds a table, if `is_table`, as [`tabular`](Self::tabular) does, or a network as [`new`](Self::new)
+    /// does, in an empty list of parameters. A table draws no random numbers.
+    pub(crate) fn with_parameters<E: DiscreteEnv<Actions = Slots>>(
+        env: &E,
+        features: F,
+        config: MlpPolicyConfig,
+        is_table: bool,
+        parameters: Parameters,
+        rng: &mut Rng,
+    ) -> Result<Self>
+    where
+        F: StateFeatures<E::States>,
+    {
         let inputs = features.width() as i64;
         let n_conditions = config.estimators.n_conditions;
+        if is_table && n_conditions != 0 {
+            let expected = "0, because a tabular policy takes no conditions: use `MlpPolicy::new`";
+            return Err(Error::config("n_conditions", n_conditions, expected));
+        }
         let mlp = config.mlp.clone();
         let condition_mlp = config.condition_mlp.clone();
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             let scope = &mut scope.sub(name);
-            Torso::Layers(Box::new(Network::new(
-                scope,
-                inputs,
-                n_conditions,
-                outputs,
-                &mlp,
-                condition_mlp.as_ref(),
-            )))
+            Torso::Layers(Box::new(if is_table {
+                Network::table(scope, inputs, outputs)
+            } else {
+                Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref())
+            }))
         };
-        Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
+        Self::assemble(env, features, config, parameters, rng, network)
     }
 
     /// Builds a policy with a custom torso instead of the hidden layers. The function `torso` builds the
@@ -146,19 +164,8 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<E::States>,
     {
-        if config.estimators.n_conditions != 0 {
-            return Err(Error::config(
-                "n_conditions",
-                config.estimators.n_conditions,
-                "0, because a tabular policy takes no conditions: use `MlpPolicy::new`",
-            ));
-        }
-        let inputs = features.width() as i64;
-        let network = |scope: &mut Scope<'_>, name: &str, outputs| {
-            Torso::Layers(Box::new(Network::table(&mut scope.sub(name), inputs, outputs)))
-        };
-        // The random generator isn't used, because all entries of the table are initially 0.
-        Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)
+        let parameters = Parameters::new(device, kind);
+        Self::with_parameters(env, features, config, true, parameters, &mut Rng::seeded(0))
     }
 
     /// Builds the policy. The function `network` builds one network of the policy. It is called for each
@@ -359,6 +366,15 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(&self.parameters)
+    }
+
+    fn settings(&self) -> Value {
+        match (self.features.settings(), self.torso.is_table()) {
+            (Value::Null, _) | (_, None) => Value::Null,
+            (features, Some(is_table)) => {
+                json!({ "MlpPolicy": { "features": features, "config": self.config, "is_table": is_table } })
+            }
+        }
     }
 
     fn heads(&self) -> Option<&dyn MultiHead> {

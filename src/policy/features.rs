@@ -1,5 +1,8 @@
 //! State features: the vectors that a network takes as inputs.
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
 use crate::env::{VectorEnv, VectorStates};
 
 /// The input vectors of a batch of states.
@@ -38,6 +41,12 @@ pub trait StateFeatures<S>: Send + Sync {
     /// Returns the vector of each state. The vector of a state must not depend on the other states of the
     /// batch.
     fn encode(&self, states: &S) -> Features;
+
+    /// Returns the settings of the features, which [`Policy::settings`](super::Policy::settings) of an
+    /// [`MlpPolicy`](super::MlpPolicy) includes; null (the default) for custom features.
+    fn settings(&self) -> Value {
+        Value::Null
+    }
 }
 
 impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
@@ -47,6 +56,10 @@ impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
 
     fn encode(&self, states: &S) -> Features {
         self.as_ref().encode(states)
+    }
+
+    fn settings(&self) -> Value {
+        self.as_ref().settings()
     }
 }
 
@@ -60,7 +73,7 @@ impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
 /// assert_eq!(features.width(), 6);
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0, 2]])), Features::Active(vec![0, 3 + 2]));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KHot {
     entries: usize,
     values: usize,
@@ -100,11 +113,14 @@ impl StateFeatures<VectorStates> for KHot {
         }
         Features::Active(columns)
     }
+    fn settings(&self) -> Value {
+        json!({ "KHot": self })
+    }
 }
 
 /// The entries of a state (torchgfn's identity), scaled from `0..values` to the interval from -1 to 1. Use
 /// these features if similar values should give similar inputs. The vectors have only one number per entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScaledEntries {
     entries: usize,
     values: usize,
@@ -125,6 +141,9 @@ impl StateFeatures<VectorStates> for ScaledEntries {
     fn encode(&self, states: &VectorStates) -> Features {
         let scale = 2.0 / self.values.saturating_sub(1).max(1) as f32;
         Features::Dense(states.values().iter().map(|&x| f32::from(x) * scale - 1.0).collect())
+    }
+    fn settings(&self) -> Value {
+        json!({ "ScaledEntries": self })
     }
 }
 

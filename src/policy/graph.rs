@@ -1,4 +1,5 @@
 use crate::quantity::{Quantities, Quantity};
+use serde_json::Value;
 use tch::Tensor;
 
 use crate::distribution::GraphActionCategorical;
@@ -35,6 +36,10 @@ impl<N: GraphNetwork> Policy<GraphEnv> for GraphPolicy<N> {
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(self.0.parameters())
+    }
+
+    fn settings(&self) -> Value {
+        self.0.settings()
     }
 }
 

@@ -40,6 +40,7 @@ pub use uniform::UniformPolicy;
 
 use std::any::Any;
 
+use serde_json::Value;
 use tch::Tensor;
 
 pub use crate::env::HostPolicy;
@@ -145,6 +146,12 @@ pub trait Policy<E: Env> {
         None
     }
 
+    /// Returns the settings of the policy, from which [`gfn::load`](crate::load) builds it again; null (the
+    /// default) for a custom policy, which can't be built from a file.
+    fn settings(&self) -> Value {
+        Value::Null
+    }
+
     /// Returns an object that switches between the heads of P_F (`Thompson` in the package `gfn-extras`);
     /// `None` (the default) if the policy can't switch. A policy that wraps another policy returns the heads
     /// of the wrapped policy.
@@ -200,6 +207,10 @@ impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {
 
     fn parameters(&self) -> Option<&Parameters> {
         (**self).parameters()
+    }
+
+    fn settings(&self) -> Value {
+        (**self).settings()
     }
 
     fn heads(&self) -> Option<&dyn MultiHead> {

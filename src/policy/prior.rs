@@ -1,4 +1,5 @@
 use crate::quantity::{Quantities, Quantity};
+use serde_json::Value;
 use tch::Tensor;
 
 use crate::Result;
@@ -51,6 +52,10 @@ impl<E: Env, P: Policy<E>, Q: Policy<E>> Policy<E> for WithPrior<P, Q> {
 
     fn parameters(&self) -> Option<&Parameters> {
         self.policy.parameters()
+    }
+
+    fn settings(&self) -> Value {
+        self.policy.settings()
     }
 
     fn heads(&self) -> Option<&dyn MultiHead> {

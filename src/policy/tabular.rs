@@ -1,5 +1,8 @@
 //! Features from the number of a state: a one-hot vector, or the number itself.
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
 use super::{Features, StateFeatures};
 use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 
@@ -15,7 +18,7 @@ use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0u16, 3]])), Features::Active(vec![-1]));
 /// assert_eq!(features.encode(&VectorStates::from_rows([[1u16]])), Features::Active(vec![-1]));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ByNumber {
     width: u32,
     values: u16,
@@ -47,6 +50,9 @@ impl StateFeatures<VectorStates> for ByNumber {
     }
     fn encode(&self, states: &VectorStates) -> Features {
         Features::Active(states.rows().map(|row| self.number(row)).collect())
+    }
+    fn settings(&self) -> Value {
+        json!({ "ByNumber": self })
     }
 }
 
@@ -118,5 +124,9 @@ impl<S, F: StateFeatures<S>> StateFeatures<S> for Enumeration<F> {
             // refuses the state.
             other => other,
         }
+    }
+    fn settings(&self) -> Value {
+        let numbers = self.0.settings();
+        numbers.get("ByNumber").map_or(Value::Null, |numbers| json!({ "Enumeration": numbers }))
     }
 }

@@ -94,6 +94,14 @@ impl Torso {
         }
     }
 
+    /// Returns `true` for a table and `false` for a perceptron with bias; `None` for a custom torso.
+    pub(super) fn is_table(&self) -> Option<bool> {
+        match self {
+            Self::Layers(network) => Some(network.is_table()),
+            Self::Custom(..) => None,
+        }
+    }
+
     /// Returns a copy of the network on the host that computes only the outputs with the indices `outputs`
     /// ([`Network::on_host`]); `None` for a custom torso.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {

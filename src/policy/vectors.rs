@@ -163,6 +163,11 @@ impl Network {
         Self { table, bias: None, noise: None, conditions: None, norm: None, later_layers: None }
     }
 
+    /// Returns `true` if the network was built by [`table`](Self::table).
+    pub(super) fn is_table(&self) -> bool {
+        self.bias.is_none()
+    }
+
     /// Returns the table and the bias of the first layer, with the current noise added if the layer is noisy.
     fn noisy_first_layer(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {

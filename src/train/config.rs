@@ -1,4 +1,4 @@
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use tch::Tensor;
 
 use crate::distribution::Exploration;
@@ -220,8 +220,17 @@ pub struct StepStats {
     /// The Euclidean norm of the gradients of all parameters, before clipping.
     pub grad_norm: f64,
     /// The seconds spent on sampling and replay, on scores and loss, on gradients, and on the update, in this
-    /// order.
+    /// order. JSON names these phases `sample`, `score`, `backward` and `update`.
+    #[serde(serialize_with = "serialize_phases")]
     pub seconds: [f64; 4],
+}
+
+/// Writes the seconds of the phases with their names.
+fn serialize_phases<S: Serializer>(
+    seconds: &[f64; 4],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_map(["sample", "score", "backward", "update"].iter().zip(seconds))
 }
 
 impl StepStats {

@@ -9,6 +9,7 @@
 //! | [`AverageFor`] | a moving average of the parameters, for evaluation or for sampling |
 //! | [`Persist`] | the state of a source or companion in a checkpoint; [`Context`] holds the parts of the trainer that both see |
 //! | [`Checkpoint`] | a saved run: parameters, optimizer, random stream, replay buffer |
+//! | [`load`], [`load_with_env`] | a policy from a checkpoint, for sampling without a trainer |
 //! | [`ConditionSource`](crate::condition::ConditionSource) | supplies the conditions of a conditional policy ([`condition`](crate::condition)) |
 //!
 //! The loop around the step, with observers, metrics and warnings, is [`run`](crate::run).
@@ -41,7 +42,7 @@ mod replicas;
 mod sources;
 mod trainer;
 
-pub use checkpoint::{Checkpoint, Manifest, Persist};
+pub use checkpoint::{BuildPolicy, Checkpoint, LoadedPolicy, Manifest, Persist, load, load_with_env};
 pub(crate) use checkpoint::{LAYOUT, to_json};
 pub use companions::{AverageFor, Companion};
 pub(crate) use config::check_interval;

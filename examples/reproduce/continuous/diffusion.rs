@@ -84,6 +84,21 @@ const SEARCHED: usize = 60_000;
 /// the step. Without a shift the steps are those of a Brownian bridge.
 const BACKWARD_RANGE: f64 = 0.5;
 
+/// Returns the environment and the target of the task `diffusion` for a target's name.
+pub(crate) fn target_env(name: &str, horizon: usize) -> Result<(DiffusionSampling, Arc<dyn Target>)> {
+    let Some((_, (make_target, sigma), _)) = TARGETS.iter().find(|(known, ..)| *known == name) else {
+        return Err(Error::config("the target", name, "a name that `diffusion --help` lists"));
+    };
+    let target = make_target()?;
+    let process = Process::new(ProcessKind::PinnedBrownian, *sigma, horizon)?;
+    Ok((DiffusionSampling::new(target.dim(), process)?, target))
+}
+
+/// Returns the environment of the task `diffusion-posterior`.
+pub(crate) fn posterior_env() -> Result<DiffusionSampling> {
+    DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, SIGMA, HORIZON)?)
+}
+
 impl Task for Diffusion {
     fn run(&self) -> Result<()> {
         let common = &self.common;
@@ -103,13 +118,10 @@ impl Task for Diffusion {
                  starts",
             )?;
         }
-        let (make_target, sigma) = self.target.value;
-        let target = make_target()?;
         let recipe =
             Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Recipe::default() };
         let mut run = Run::begin(common, recipe)?;
-        let process = Process::new(ProcessKind::PinnedBrownian, sigma, self.horizon)?;
-        let env = DiffusionSampling::new(target.dim(), process)?;
+        let (env, target) = target_env(self.target.name, self.horizon)?;
         let energy = Energy::new(target.clone()).along(env.process());
         run.config.noise =
             Schedule::Linear { from: self.exploration, to: 0.0, steps: run.steps().div_ceil(2) };
@@ -215,8 +227,7 @@ impl Task for PosteriorDiffusion {
         let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Recipe::default() };
         let mut run = Run::begin(common, recipe)?;
         run.objective = objective;
-        let process = Process::new(ProcessKind::PinnedBrownian, SIGMA, HORIZON)?;
-        let env = DiffusionSampling::new(2, process)?;
+        let env = posterior_env()?;
         let config = DiffusionPolicyConfig {
             network: grad_net(common, true),
             log_variance_range: Some(4.0),

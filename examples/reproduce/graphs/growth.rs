@@ -95,7 +95,7 @@ impl Task for ColoredGraphs {
         let corrects = !self.no_symmetry_correction;
         let env = ColoredGrowth::new(self.max_nodes)?.into_env().with_symmetry_correction(corrects);
         let network = network(&self.common, SymmetryInput::Exact);
-        let task = json!({ "max_nodes": self.max_nodes });
+        let task = json!({ "max_nodes": self.max_nodes, "corrects_symmetry": corrects });
         let trainer = run.graph_trainer(env, self.reward.value, network, task)?;
         learn(&run, trainer, |report| {
             report.set("symmetry_corrected", corrects);

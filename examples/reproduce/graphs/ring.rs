@@ -33,8 +33,7 @@ pub(crate) struct Rings {
 enum Network {
     /// A graph network with messages along edges
     Gnn,
-    /// A perceptron on the adjacency matrix, as a simple baseline. The task `sample` can't read its
-    /// checkpoints
+    /// A perceptron on the adjacency matrix, as a simple baseline
     EdgeMlp,
 }
 
@@ -104,7 +103,6 @@ impl Task for Rings {
             let backward = common.backward(BackwardPolicy::Uniform);
             let estimators = common.estimators();
             let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
-            let task = json!({ "example": "ring_edge_mlp", "task": task });
             run.distinct(run.build(
                 env,
                 reward,

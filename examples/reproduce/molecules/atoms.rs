@@ -60,18 +60,14 @@ impl AtomArgs {
         score: impl MoleculeScore + 'static,
         add: impl FnOnce(&mut Report),
     ) -> Result<()> {
-        let mut config = MoleculeConfig {
+        let symbols = || self.elements.iter().map(|element| element.symbol().to_owned()).collect();
+        let built_of = Atoms {
+            max_atoms: self.max_atoms,
             stereo: self.stereo,
+            elements: (!self.all_elements).then(symbols),
             corrects_symmetry: !self.run.no_symmetry_correction,
-            ..MoleculeConfig::new(self.max_atoms)
         };
-        let mut elements = "all with charges".to_owned();
-        if !self.all_elements {
-            elements = format!("{:?}", self.elements);
-            config.elements.clone_from(&self.elements);
-            config.charges = Vec::new();
-        }
-        let molecules = MoleculeEnv::new(config)?;
+        let molecules = built_of.env()?;
         let codec = molecules.codec();
         let task = MoleculeTask {
             objects: "Kekule forms",
@@ -85,10 +81,37 @@ impl AtomArgs {
                 global: true,
                 ..self.run.common.graph_net(3, 64, BackwardPolicy::SharedTorso)
             },
-            built_of: json!({ "max_atoms": self.max_atoms, "stereo": self.stereo, "elements": elements }),
+            built_of: json!(built_of),
             exact_limit,
         };
         task.train(score, |score| MoleculeReward::new(codec, score), |graph| codec.molecule(graph), add)
+    }
+}
+
+/// The settings of an environment that builds molecules atom by atom.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Atoms {
+    max_atoms: usize,
+    stereo: bool,
+    /// The symbols of the elements; `None` for all elements and charges.
+    elements: Option<Vec<String>>,
+    corrects_symmetry: bool,
+}
+
+impl Atoms {
+    pub(crate) fn env(&self) -> Result<MoleculeEnv> {
+        let mut config = MoleculeConfig {
+            stereo: self.stereo,
+            corrects_symmetry: self.corrects_symmetry,
+            ..MoleculeConfig::new(self.max_atoms)
+        };
+        if let Some(symbols) = &self.elements {
+            let elements: std::result::Result<_, _> = symbols.iter().map(|symbol| element(symbol)).collect();
+            config.elements = elements
+                .map_err(|_| Error::config("the elements", symbols.join(","), "symbols such as C,N,Cl"))?;
+            config.charges = Vec::new();
+        }
+        MoleculeEnv::new(config)
     }
 }
 
@@ -176,6 +199,24 @@ O 0,0
 F 0
 ";
 
+/// The settings of an environment that builds molecules from fragments.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Trees {
+    max_fragments: usize,
+    /// The lines of the file of fragments.
+    fragments: String,
+    corrects_symmetry: bool,
+}
+
+impl Trees {
+    /// Returns the fragments and the environment.
+    pub(crate) fn build(&self) -> Result<(FragmentLibrary, GraphEnv)> {
+        let library = FragmentLibrary::parse(&self.fragments)?;
+        let env = Fragments::new(&library, self.max_fragments)?.into_env();
+        Ok((library, env.with_symmetry_correction(self.corrects_symmetry)))
+    }
+}
+
 impl Task for FragmentTrees {
     fn run(&self) -> Result<()> {
         let library = match &self.library {
@@ -183,21 +224,24 @@ impl Task for FragmentTrees {
             None if self.all_fragments => FragmentLibrary::standard()?,
             None => FragmentLibrary::parse(FRAGMENTS)?,
         };
-        let corrects = !self.run.no_symmetry_correction;
-        let fragments: Vec<String> =
-            library.fragments().iter().map(|fragment| fragment.to_string()).collect();
+        let built_of = Trees {
+            max_fragments: self.max_fragments,
+            fragments: library.to_string(),
+            corrects_symmetry: !self.run.no_symmetry_correction,
+        };
+        let (library, env) = built_of.build()?;
         let task = MoleculeTask {
             objects: "junction trees",
             args: &self.run,
             properties: self.reward.score.as_deref(),
-            env: Fragments::new(&library, self.max_fragments)?.into_env().with_symmetry_correction(corrects),
+            env,
             // `Gin` can't be used: it ignores the attributes of edges. An edge joins two fragments, and its
             // attributes are their stems, the atoms that the bond connects.
             network: GraphNetConfig {
                 conv: ConvKind::Gine,
                 ..self.run.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
             },
-            built_of: json!({ "max_fragments": self.max_fragments, "fragments": fragments }),
+            built_of: json!(built_of),
             exact_limit: EXACT_LIMIT,
         };
         let reward = |score| FragmentReward::new(&library, score);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gfn::run::Record;
 use gfn::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The largest number of step records in memory. Without this limit, the records of a million steps would
@@ -51,10 +51,24 @@ pub(crate) struct StepRecord {
     pub(crate) states: usize,
     pub(crate) distinct: usize,
     pub(crate) grad_norm: Option<f64>,
+    #[serde(deserialize_with = "read_phases")]
     pub(crate) seconds: [f64; 4],
     /// The metrics that were measured after the step, by name.
     #[serde(flatten)]
     pub(crate) metrics: BTreeMap<String, Option<f64>>,
+}
+
+/// Reads the seconds of the phases of a step, which have names in the file.
+fn read_phases<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<[f64; 4], D::Error> {
+    #[derive(Deserialize)]
+    struct Phases {
+        sample: f64,
+        score: f64,
+        backward: f64,
+        update: f64,
+    }
+    let Phases { sample, score, backward, update } = Phases::deserialize(deserializer)?;
+    Ok([sample, score, backward, update])
 }
 
 fn one_step() -> usize {

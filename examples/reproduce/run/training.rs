@@ -348,7 +348,7 @@ impl TrainingStats {
             "mean_len": mean_len,
             "states_per_s": self.its_per_s() * self.batch as f64 * mean_len,
             "distinct_share": self.mean(|step| step.distinct as f64 / step.states as f64),
-            "phases_ms": [phase(0), phase(1), phase(2), phase(3)],
+            "phases_ms": { "sample": phase(0), "score": phase(1), "backward": phase(2), "update": phase(3) },
             // Each of the threads or processes that train together counts only the reward calls for its own
             // share of the batch. All shares are equal, so the sum is a product.
             "reward_calls": records.last().map_or(0, |step| step.reward_calls) * self.members as u64,

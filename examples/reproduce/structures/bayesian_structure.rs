@@ -135,7 +135,9 @@ impl Task for Structures {
         // reported early.
         let is_summed = n > MOST_LISTED && members::is_first();
         let edges = if is_summed { exact_edges(&structures, &reward)? } else { None };
-        let description = run.describe(json!({ "title": problem.title, "seed": common.seed }), &network);
+        let task =
+            json!({ "title": problem.title, "seed": common.seed, "nodes": n, "policy": self.policy.name });
+        let description = run.describe(task, &network);
         let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
         if self.lag > 0 {
             trainer = trainer.with_target_network(self.lag)?;

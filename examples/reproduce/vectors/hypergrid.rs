@@ -165,7 +165,7 @@ impl Task for LocallySearched {
         };
         let mut run = Run::begin(&self.common, recipe)?;
         run.config.local_search = Some(SEARCH);
-        let task = json!({ "search": SEARCH });
+        let task = json!({ "search": SEARCH, "ndim": 2, "height": SEARCHED_HEIGHT });
         let network = self.common.perceptron(BackwardPolicy::Uniform);
         let trainer = run.perceptron(grid.env(), SEARCHED_HEIGHT, reward.clone(), network, task)?;
         learn_counting_modes(&run, trainer, "objects", reward.grid_reward(), |report, _, _| {
@@ -240,7 +240,7 @@ impl Task for Exploration {
         let mut network = common.perceptron(BackwardPolicy::Uniform);
         network.heads = if matches!(self.means.value, Means::Thompson) { HEADS } else { 1 };
         network.estimators.flow |= is_intrinsic;
-        let task = json!({ "means": self.means.name });
+        let task = json!({ "means": self.means.name, "ndim": 2, "height": SPARSE_HEIGHT });
         let description = run.describe(task, &network);
         let policy = MlpPolicy::new(&env, features, network.clone(), device, float, &mut rng)?;
         let novelty =

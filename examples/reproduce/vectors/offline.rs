@@ -45,10 +45,10 @@ impl Task for Offline {
         run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         run.config.replay_path = ReplayPath::Stored;
         let network = MlpPolicyConfig { paths: false, ..self.common.perceptron(BackwardPolicy::SharedTorso) };
-        let trainer =
-            run.build(env, reward, network, json!({}), rng, |env, network, device, kind, rng| {
-                MlpPolicy::new(env, KHot::new(2, HEIGHT), network, device, kind, rng)
-            })?;
+        let task = json!({ "ndim": 2, "height": HEIGHT });
+        let trainer = run.build(env, reward, network, task, rng, |env, network, device, kind, rng| {
+            MlpPolicy::new(env, KHot::new(2, HEIGHT), network, device, kind, rng)
+        })?;
         let trainer = trainer.with_data(data);
         run.learn(trainer, "points", Vec::new(), |report, _, exact| {
             report.set("data_size", trajectories.len());

@@ -43,7 +43,7 @@ impl Task for BitSequences {
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
         let run = Run::begin(common, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
         let log_z = reward.log_z();
-        let task = json!({ "modes": modes });
+        let task = json!({ "n_bits": N_BITS, "modes": modes });
         let trainer = match self.policy.value {
             None => {
                 run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?

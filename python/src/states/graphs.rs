@@ -140,6 +140,20 @@ impl Graphs {
         Ok(Self::new(graphs.into(), None))
     }
 
+    /// Reads graphs from the JSON text that `json` returns: a list of objects with the keys `directed`,
+    /// `nodes` (their number) and `edges` (pairs), and optional lists `node_classes`, `edge_classes`,
+    /// `node_attributes` and `edge_attributes`. All or none of the graphs must be directed.
+    #[staticmethod]
+    fn from_json(text: &str) -> Outcome<Self> {
+        let graphs = GraphFormat::Json.read(text.as_bytes())?;
+        if graphs.iter().any(|graph| graph.is_directed() != graphs[0].is_directed()) {
+            let refusal = "some of the graphs are directed and others aren't: expected only directed or only \
+                undirected graphs";
+            return Err(PyValueError::new_err(refusal).into());
+        }
+        Ok(Self::new(graphs.into(), None))
+    }
+
     /// Converts graphs of networkx, of which all or none must be directed. Nodes are numbered in the order in
     /// which networkx lists them. The data `class` and `attributes` of nodes and edges are converted. Edge
     /// weights are ignored, with a UserWarning if a weight isn't 1.
@@ -362,6 +376,12 @@ impl Graphs {
     fn graph6(&self) -> Outcome<Vec<String>> {
         let text = GraphFormat::Graph6.write(self.states.graphs())?;
         Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Returns the graphs as JSON text, with a line per graph, which `from_json` reads. The text has classes
+    /// and attributes, but not the index of each graph's initial state.
+    fn json(&self) -> Outcome<String> {
+        Ok(GraphFormat::Json.write(self.states.graphs())?)
     }
 
     /// Converts the graphs to networkx (`Graph` or `DiGraph`). Nodes and edges have the data `class`, and

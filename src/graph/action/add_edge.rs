@@ -1,5 +1,7 @@
 use petgraph::algo::bridges::bridges;
 use petgraph::visit::EdgeRef;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::Semantics;
 use crate::Result;
@@ -12,7 +14,7 @@ use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, Graph
 /// An edge can be removed if it has one of this type's classes and no attributes, and if the graph doesn't
 /// exceed the limit of [`at_most`](Self::at_most). With [`keeping_connected`](Self::keeping_connected) the
 /// edge must not be a bridge, either.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AddEdge {
     classes: u16,
     max_edges: usize,
@@ -67,6 +69,10 @@ impl GraphActionType for AddEdge {
 
     fn widen(&self, schema: &mut GraphSchema) {
         schema.edge_classes = schema.edge_classes.max(self.classes.into());
+    }
+
+    fn settings(&self) -> Value {
+        json!({ "AddEdge": self })
     }
 
     fn head(&self, direction: Direction) -> Option<Head> {

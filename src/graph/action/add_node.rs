@@ -1,3 +1,6 @@
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
@@ -15,9 +18,10 @@ use crate::graph::{
 /// node can be removed from a graph with more than `max_nodes` nodes.
 ///
 /// In the block of logits, the column of a forward move is `node_class * edge_classes + edge_class`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AddNode {
-    name: &'static str,
+    /// `true` if the type only adds the first node of an empty graph, and has a name of its own.
+    is_first: bool,
     classes: u16,
     max_nodes: usize,
     /// The number of classes of the edge from an existing node to the new node; `None` if nodes are added
@@ -29,20 +33,20 @@ impl AddNode {
     /// Creates a type that adds nodes without edges, until the graph has `max_nodes` nodes.
     #[must_use]
     pub fn free(classes: u16, max_nodes: usize) -> Self {
-        Self { name: "add_node", classes, max_nodes, edge_classes: None }
+        Self { is_first: false, classes, max_nodes, edge_classes: None }
     }
 
     /// Creates a type that adds the first node of an empty graph.
     #[must_use]
     pub fn first(classes: u16) -> Self {
-        Self { name: "add_first_node", ..Self::free(classes, 1) }
+        Self { is_first: true, ..Self::free(classes, 1) }
     }
 
     /// Creates a type that adds nodes with an edge from an existing node, until the graph has `max_nodes`
     /// nodes.
     #[must_use]
     pub fn attached(classes: u16, edge_classes: u16, max_nodes: usize) -> Self {
-        Self { name: "add_attached_node", classes, max_nodes, edge_classes: Some(edge_classes) }
+        Self { edge_classes: Some(edge_classes), ..Self::free(classes, max_nodes) }
     }
 
     /// Returns the number of classes of the new edge; 1 if nodes are added without an edge.
@@ -73,7 +77,15 @@ fn find_edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
 
 impl GraphActionType for AddNode {
     fn name(&self) -> &str {
-        self.name
+        match self.edge_classes {
+            Some(_) => "add_attached_node",
+            None if self.is_first => "add_first_node",
+            None => "add_node",
+        }
+    }
+
+    fn settings(&self) -> Value {
+        json!({ "AddNode": self })
     }
 
     fn widen(&self, schema: &mut GraphSchema) {

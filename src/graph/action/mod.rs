@@ -25,6 +25,7 @@ mod exit;
 mod reverse;
 mod set;
 mod set_attr;
+mod settings;
 
 pub use add_edge::AddEdge;
 pub use add_node::AddNode;
@@ -33,6 +34,9 @@ use exit::Exit;
 pub use reverse::Reverse;
 pub use set::{ActionKind, ActionSet, Semantics};
 pub use set_attr::{SetAttr, SetEdgeAttr, SetNodeAttr};
+pub(super) use settings::LibraryType;
+
+use serde_json::Value;
 
 use crate::Result;
 use crate::env::Direction;
@@ -132,6 +136,12 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// classes or attributes overrides this method, or its environment sets the schema by
     /// [`GraphEnv::with_schema`](crate::graph::GraphEnv::with_schema).
     fn widen(&self, _schema: &mut GraphSchema) {}
+
+    /// Returns the settings of the type, from which [`gfn::load`](crate::load) builds it again; null (the
+    /// default) for a custom type, which can't be built from a file.
+    fn settings(&self) -> Value {
+        Value::Null
+    }
 
     /// `true` if this type is the exit action, which ends the trajectory and doesn't change the graph. The
     /// default is `false`.

@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
@@ -19,6 +21,12 @@ impl<T: GraphActionType> GraphActionType for Reverse<T> {
             "set_node_attr" => "remove_node_attr",
             "set_edge_attr" => "remove_edge_attr",
             other => other,
+        }
+    }
+    fn settings(&self) -> Value {
+        match self.0.settings() {
+            Value::Null => Value::Null,
+            original => json!({ "Reverse": original }),
         }
     }
     fn widen(&self, schema: &mut GraphSchema) {

@@ -1,12 +1,14 @@
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Exit;
 use crate::env::{Direction, Slots};
 use crate::graph::{GraphActionType, GraphKind, GraphState, Head, Move};
 use crate::{Error, Result};
 
 /// The condition under which two graphs are the same object.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Semantics {
     /// Two graphs are the same object if they are equal, including the labels of nodes. Nodes are
     /// distinguishable, such as variables of a Bayesian network.

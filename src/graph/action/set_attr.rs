@@ -1,3 +1,6 @@
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
 use super::Semantics;
 use crate::env::Direction;
 use crate::graph::{
@@ -17,7 +20,8 @@ pub type SetEdgeAttr = SetAttr<true>;
 ///
 /// Its block of logits has a row for each node (or edge). In the forward direction the block has a column for
 /// each value of each attribute, in the backward direction a column for each attribute.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
 pub struct SetAttr<const OF_EDGES: bool> {
     /// The largest value of each attribute: attribute `k` can be set to `1..=values[k]`.
     values: Vec<u8>,
@@ -79,6 +83,19 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
     }
 }
 
+impl<const OF_EDGES: bool> TryFrom<Vec<u8>> for SetAttr<OF_EDGES> {
+    type Error = Error;
+    fn try_from(values: Vec<u8>) -> Result<Self> {
+        Self::new(&values)
+    }
+}
+
+impl<const OF_EDGES: bool> From<SetAttr<OF_EDGES>> for Vec<u8> {
+    fn from(action_type: SetAttr<OF_EDGES>) -> Self {
+        action_type.values
+    }
+}
+
 impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
     fn name(&self) -> &str {
         if OF_EDGES { "set_edge_attr" } else { "set_node_attr" }
@@ -86,6 +103,10 @@ impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
 
     fn widen(&self, schema: &mut GraphSchema) {
         raise(if OF_EDGES { &mut schema.edge_attributes } else { &mut schema.node_attributes }, &self.values);
+    }
+
+    fn settings(&self) -> Value {
+        if OF_EDGES { json!({ "SetEdgeAttr": self }) } else { json!({ "SetNodeAttr": self }) }
     }
 
     fn head(&self, direction: Direction) -> Option<Head> {

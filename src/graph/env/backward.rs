@@ -1,9 +1,25 @@
 //! The legal moves of one graph, computed for one action type (one block of logits) at a time, and the
 //! derivation of legal backward moves.
 
-use super::{BackwardRule, GraphEnv, MoveMask};
+use serde::{Deserialize, Serialize};
+
+use super::{GraphEnv, MoveMask};
 use crate::env::Direction;
 use crate::graph::{ActionKind, GraphActionType, GraphState, GraphView, Head, Move, Weight, reverse_move};
+
+/// The method by which the legal backward actions of an environment are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum BackwardRule {
+    /// Each backward move that an action type allows is tried on a copy of the graph. The move is legal if
+    /// the parent is reachable, still contains the initial graph, and allows the forward move. This method is
+    /// correct for any environment, but slow.
+    Derived,
+    /// The backward masks of the action types are used, without the moves that
+    /// [`GraphRules::restrict_backward`](crate::graph::GraphRules::restrict_backward) forbids. This method is
+    /// fast, but correct only if the masks are exact, which
+    /// [`contract::check_graph_env`](crate::contract::check_graph_env) tests.
+    ByType,
+}
 
 /// An action type with its index and its block of logits in a direction, as
 /// [`heads`](crate::graph::ActionSet::heads) returns them.

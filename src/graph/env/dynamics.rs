@@ -1,7 +1,9 @@
 //! The environment traits of `GraphEnv`: steps, masks and symmetry for batches of graphs.
 
-use super::GraphEnv;
+use serde_json::Value;
+
 use super::backward::fill_mask;
+use super::{GraphEnv, settings};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
     Block, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, Symmetry, restrict,
@@ -43,6 +45,10 @@ impl Env for GraphEnv {
     type States = GraphStates;
     type Actions = Slots;
     type Dist = GraphActionCategorical;
+
+    fn settings(&self) -> Value {
+        settings::settings(self)
+    }
 
     fn n_instances(&self) -> u32 {
         self.initial.len() as u32

@@ -9,10 +9,12 @@ mod relabel;
 mod rules;
 mod scaffold;
 mod schema;
+mod settings;
 mod symmetry;
 
 use std::sync::Arc;
 
+pub use backward::BackwardRule;
 pub(crate) use backward::contains;
 pub use move_mask::MoveMask;
 pub use reduced_graph::ReducedGraph;
@@ -27,19 +29,6 @@ use crate::env::{Direction, Slots};
 use crate::graph::symmetry::{FixedNodes, list_symmetries};
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
-
-/// The method by which the legal backward actions of an environment are found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BackwardRule {
-    /// Each backward move that an action type allows is tried on a copy of the graph. The move is legal if
-    /// the parent is reachable, still contains the initial graph, and allows the forward move. This method is
-    /// correct for any environment, but slow.
-    Derived,
-    /// The backward masks of the action types are used, without the moves that
-    /// [`GraphRules::restrict_backward`] forbids. This method is fast, but correct only if the masks are
-    /// exact, which [`contract::check_graph_env`](crate::contract::check_graph_env) tests.
-    ByType,
-}
 
 /// An environment that builds graphs from action types, initial graphs and custom [`GraphRules`].
 ///

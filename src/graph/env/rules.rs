@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use super::{MoveMask, ReducedGraph};
 use crate::Result;
 use crate::env::BatchRules;
@@ -51,6 +53,13 @@ pub trait GraphRules: Send + Sync {
     /// uses [symmetry](crate::nn::SymmetryInput) always sees whole graphs.
     fn reduced(&self, _graph: &GraphState) -> Option<ReducedGraph> {
         None
+    }
+
+    /// Returns the settings of the rules, which a checkpoint stores; null (the default) for rules without
+    /// settings. [`gfn::load_with_env`](crate::load_with_env) returns an error for an environment whose rules
+    /// have other settings than the checkpoint's.
+    fn settings(&self) -> Value {
+        Value::Null
     }
 
     /// Returns additional rules that are evaluated for a batch of moves at once; the default is `None`.
@@ -114,7 +123,14 @@ pub struct BatchMove {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Free;
 
-impl GraphRules for Free {}
+impl GraphRules for Free {
+    fn settings(&self) -> Value {
+        Value::from(FREE)
+    }
+}
+
+/// The settings of [`Free`].
+pub(super) const FREE: &str = "Free";
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,15 @@
 //! The nodes of an initial graph (a scaffold), which may or may not be distinguished from each other up to
 //! isomorphism.
 
+use serde::{Deserialize, Serialize};
+
 use super::GraphEnv;
 use crate::graph::symmetry::{Budget, FixedNodes};
 use crate::graph::{Canonical, GraphState, Semantics, with_canonizer};
 use crate::{Result, Rng};
 
 /// The treatment of the nodes of the initial graph (a scaffold) in environments up to isomorphism.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Scaffold {
     /// All nodes of the initial graph are distinguished. For example, a group at one atom of a benzene ring
     /// and the same group at another atom are different objects.

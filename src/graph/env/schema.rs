@@ -1,13 +1,16 @@
 //! The limits of the graphs of an environment. Networks have tables with a learned vector for each class and
 //! each attribute value, so a graph that exceeds the limits would use vectors of other classes.
 
+use serde::{Deserialize, Serialize};
+
 use crate::graph::{ActionSet, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTRIBUTES, Node, Weight};
 use crate::{Error, Result};
 
 /// The limits of the graphs of an environment: their kind, the largest number of nodes, the number of
 /// classes, and the largest value of each attribute. Networks have a learned vector for each class and each
 /// value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GraphSchema {
     /// The kind of the graphs: directed or undirected.
     pub kind: GraphKind,

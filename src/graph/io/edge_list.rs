@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::str::SplitAsciiWhitespace;
 
 use super::words::{quote, quote_or_missing};
-use crate::graph::state::MAX_NODES_OF_BIT_ROWS;
+use super::{estimate_memory, is_in_proportion};
 use crate::graph::{Attributes, GraphKind, GraphState, MAX_EDGE_LIST_NODES, NamedGraph, Weight};
 use crate::{Error, Result};
 
@@ -46,20 +46,6 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
         ));
     }
     Ok(text)
-}
-
-/// Returns the number of bytes that a graph without edges takes, up to a constant factor. The estimate counts
-/// the nodes and, in graphs so small that edges are stored as a matrix of bits, a bit for each pair of nodes.
-fn estimate_memory(n_nodes: usize) -> u64 {
-    let n = n_nodes as u64;
-    80 * n + if n_nodes <= MAX_NODES_OF_BIT_ROWS { n * n / 8 } else { 0 }
-}
-
-/// Returns `true` if graphs that take `memory` bytes may be read from a text of `length` bytes. The limit is
-/// 32 MiB, plus 4 KiB for each byte of text. Without this limit, short lines that announce large graphs could
-/// take all memory of the machine.
-fn is_in_proportion(memory: u64, length: usize) -> bool {
-    memory <= (32 << 20) + ((length as u64) << 12)
 }
 
 /// Reads the graphs of an edge list. If the first line begins like a line of another format,

@@ -32,7 +32,7 @@ const UNSUPPORTED_FORMATS: [(&str, &[&str]); 7] = [
     ("GML", &["graph [", "creator \""]),
     ("XML (GraphML or GEXF)", &["<?xml", "<graphml", "<gexf"]),
     ("Pajek", &["*vertices", "*network"]),
-    ("JSON", &["{", "["]),
+    ("JSON, which only `GraphFormat::Json` (extension `json`) reads", &["{", "["]),
 ];
 
 /// The result of reading a text in one layout: `None` if the text doesn't have this layout, otherwise the

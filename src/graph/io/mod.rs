@@ -1,8 +1,9 @@
-//! Graph files: the library's lossless edge list, the lists of pairs of nodes that other programs write, and
-//! nauty's formats graph6 and digraph6.
+//! Graph files: the library's lossless edge list, the lists of pairs of nodes that other programs write,
+//! nauty's formats graph6 and digraph6, and JSON.
 
 mod edge_list;
 mod graph6;
+mod json;
 mod layouts;
 mod pairs;
 mod words;
@@ -12,6 +13,7 @@ use std::path::Path;
 pub use pairs::NamedGraph;
 
 use crate::graph::GraphState;
+use crate::graph::state::MAX_NODES_OF_BIT_ROWS;
 use crate::io::replace;
 use crate::{Error, Result};
 
@@ -65,6 +67,17 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// classes and attributes. The headers `>>graph6<<` and `>>digraph6<<` are read, but not written. A
 /// byte-order mark is skipped here and in edge lists.
 ///
+/// # JSON
+/// A list of graphs, each as [`GraphState`] is [serialized](serde::Serialize). JSON stores classes and
+/// attributes, but not instances:
+///
+/// ```text
+/// [
+/// {"directed":true,"nodes":4,"edges":[[0,1],[1,0]],"node_classes":[1,0,0,0],"edge_classes":[2,0]},
+/// {"directed":false,"nodes":2,"edges":[[0,1]],"edge_attributes":[[0,3]]}
+/// ]
+/// ```
+///
 /// ```
 /// use gfn::graph::GraphFormat;
 /// let triangle = GraphFormat::Graph6.read(b"Bw")?;
@@ -81,16 +94,20 @@ pub enum GraphFormat {
     /// The formats graph6 for undirected graphs and digraph6 for directed ones, without classes and
     /// attributes.
     Graph6,
+    /// A JSON list of graphs with classes and attributes. Graphs that are written and read again are equal,
+    /// except for their instance, which becomes 0.
+    Json,
 }
 
 impl GraphFormat {
-    /// Returns the format of a path's extension: [`Graph6`](Self::Graph6) for `g6` and `d6` in any case,
-    /// otherwise [`EdgeList`](Self::EdgeList).
+    /// Returns the format of a path's extension in any case: [`Graph6`](Self::Graph6) for `g6` and `d6`,
+    /// [`Json`](Self::Json) for `json`, otherwise [`EdgeList`](Self::EdgeList).
     #[must_use]
     pub fn from_path(path: &Path) -> Self {
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match extension.as_ref().and_then(|e| e.to_str()) {
             Some("g6" | "d6") => Self::Graph6,
+            Some("json") => Self::Json,
             _ => Self::EdgeList,
         }
     }
@@ -104,6 +121,7 @@ impl GraphFormat {
         match self {
             Self::EdgeList => edge_list::read(text),
             Self::Graph6 => graph6::read(text),
+            Self::Json => json::read(text),
         }
     }
 
@@ -111,12 +129,13 @@ impl GraphFormat {
     ///
     /// # Errors
     /// [`Error::Contract`] if the graphs can't be written in this format: classes or attributes in graph6,
-    /// too many nodes, or an edge list of large graphs with hardly any edges, which [`read`](Self::read)
-    /// would refuse.
+    /// too many nodes, or an edge list or JSON of large graphs with hardly any edges, which
+    /// [`read`](Self::read) would refuse.
     pub fn write(self, graphs: &[GraphState]) -> Result<String> {
         match self {
             Self::EdgeList => edge_list::write(graphs),
             Self::Graph6 => graph6::write(graphs),
+            Self::Json => json::write(graphs),
         }
     }
 }
@@ -130,8 +149,8 @@ pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     let path = path.as_ref();
     let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     match (GraphFormat::from_path(path), GraphFormat::Graph6.read(&text)) {
-        (GraphFormat::EdgeList, Err(_)) => GraphFormat::EdgeList.read(&text),
-        (_, graphs) => graphs,
+        (GraphFormat::Graph6, graphs) | (_, graphs @ Ok(_)) => graphs,
+        (format, Err(_)) => format.read(&text),
     }
 }
 
@@ -145,6 +164,20 @@ pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()>
     let path = path.as_ref();
     let text = GraphFormat::from_path(path).write(graphs)?;
     replace::replace_bytes(path, text.as_bytes())
+}
+
+/// Returns the number of bytes that a graph without edges takes, up to a constant factor. The estimate counts
+/// the nodes and, in graphs so small that edges are stored as a matrix of bits, a bit for each pair of nodes.
+fn estimate_memory(n_nodes: usize) -> u64 {
+    let n = n_nodes as u64;
+    80 * n + if n_nodes <= MAX_NODES_OF_BIT_ROWS { n * n / 8 } else { 0 }
+}
+
+/// Returns `true` if graphs that take `memory` bytes may be read from a text of `length` bytes. The limit is
+/// 32 MiB, plus 4 KiB for each byte of text. Without this limit, short lines that announce large graphs could
+/// take all memory of the machine.
+fn is_in_proportion(memory: u64, length: usize) -> bool {
+    memory <= (32 << 20) + ((length as u64) << 12)
 }
 
 /// Returns the lines of a text without their comments, numbered from 1. A `#` at the start of a line or after
@@ -222,6 +255,12 @@ mod tests {
         }
 
         #[test]
+        fn json_loses_nothing(graphs in vec(graphs(false), 0..4)) {
+            let text = GraphFormat::Json.write(&graphs).unwrap();
+            prop_assert_eq!(GraphFormat::Json.read(text.as_bytes()).unwrap(), graphs);
+        }
+
+        #[test]
         fn graph6_loses_nothing_of_plain_graphs(graphs in vec(graphs(true), 0..4)) {
             let text = GraphFormat::Graph6.write(&graphs).unwrap();
             prop_assert_eq!(GraphFormat::Graph6.read(text.as_bytes()).unwrap(), graphs);
@@ -229,7 +268,7 @@ mod tests {
 
         #[test]
         fn random_bytes_are_read_or_refused(text in vec(any::<u8>(), 0..200)) {
-            for format in [GraphFormat::EdgeList, GraphFormat::Graph6] {
+            for format in [GraphFormat::EdgeList, GraphFormat::Graph6, GraphFormat::Json] {
                 if let Err(error) = format.read(&text) {
                     prop_assert!(matches!(error, Error::Parse { line: 1.., .. }), "{}", error);
                 }
@@ -259,7 +298,7 @@ mod tests {
             graphs in vec(graphs(true), 1..3), at in any::<prop::sample::Index>(), byte in any::<u8>(),
             cut in any::<bool>(),
         ) {
-            for format in [GraphFormat::EdgeList, GraphFormat::Graph6] {
+            for format in [GraphFormat::EdgeList, GraphFormat::Graph6, GraphFormat::Json] {
                 let mut text = format.write(&graphs).unwrap().into_bytes();
                 let at = at.index(text.len());
                 if cut { text.truncate(at) } else { text[at] = byte }
@@ -280,6 +319,10 @@ mod tests {
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");
         assert!(std::fs::read(&list).unwrap().starts_with(b"graph undirected 5\n"));
         assert_eq!(read_graphs(&g6).unwrap(), read_graphs(&list).unwrap());
+        let json = folder.join("ring.JSON");
+        write_graphs(&json, &ring).unwrap();
+        assert!(std::fs::read(&json).unwrap().starts_with(b"[\n{\"directed\":false,\"nodes\":5,"));
+        assert_eq!(read_graphs(&json).unwrap(), ring);
         // The existing file must stay unchanged if graphs can't be written.
         let coloured = GraphState::from_parts(GraphKind::Directed, &[Node::from_class(1)], &[]).unwrap();
         assert!(write_graphs(&g6, &[coloured]).is_err());

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
 use super::expected_graphs::ExpectedGraphs;
@@ -94,6 +95,16 @@ impl EdgeMlp {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
+        Self::with_parameters(env, config, Parameters::new(device, kind), rng)
+    }
+
+    /// Builds a network as [`new`](Self::new) does, in an empty list of parameters.
+    pub(crate) fn with_parameters(
+        env: &GraphEnv,
+        config: EdgeMlpConfig,
+        mut parameters: Parameters,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let schema = env.schema().clone();
         let n_nodes = env.initial_graphs().iter().map(GraphState::n_nodes).min().unwrap_or(0);
         if n_nodes != schema.max_nodes || n_nodes == 0 {
@@ -117,7 +128,6 @@ impl EdgeMlp {
         outputs += i64::from(config.estimators.flow);
 
         let inputs = n_inputs(&schema) as i64 + config.estimators.n_conditions;
-        let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, &config.mlp);
         let backward = (config.backward == BackwardPolicy::Separate)
@@ -285,6 +295,10 @@ impl GraphNetwork for EdgeMlp {
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         self.estimators.log_z(conditions, n)
+    }
+
+    fn settings(&self) -> Value {
+        json!({ "EdgeMlp": self.config })
     }
 
     fn parameters(&self) -> &Parameters {

@@ -1,3 +1,4 @@
+use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
 use super::engine::{Engine, HeadEngine, HostGraphs, HostRows, TensorGraphs};
@@ -50,6 +51,9 @@ pub struct GraphNet {
     parameters: Parameters,
 }
 
+/// The largest `unit` and the largest initial bias, so that a product fits into 32 bits.
+const MAX_LOGIT: f64 = 1e30;
+
 impl GraphNet {
     /// Builds a network for the graphs and actions of an environment, with initial weights drawn from `rng`.
     ///
@@ -68,6 +72,16 @@ impl GraphNet {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
+        Self::with_parameters(env, config, Parameters::new(device, kind), rng)
+    }
+
+    /// Builds a network as [`new`](Self::new) does, in an empty list of parameters.
+    pub(crate) fn with_parameters(
+        env: &GraphEnv,
+        config: GraphNetConfig,
+        parameters: Parameters,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let schema = env.schema();
         config.check()?;
         config.check_edge_features(schema)?;
@@ -82,7 +96,7 @@ impl GraphNet {
                 _ => Box::new(MessagePassing::new(scope, schema, &labels, &settings)),
             }
         };
-        let mut net = Self::build(env, torso, config, device, kind, rng)?;
+        let mut net = Self::build(env, torso, config, parameters, rng)?;
         let is_labelled = env.actions().semantics() == Semantics::Labelled;
         net.expected_graphs.n_labels = (is_labelled && labels.classes() > 0).then(|| labels.classes());
         net.expected_graphs.labels = labels;
@@ -108,7 +122,7 @@ impl GraphNet {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        Self::build(env, |scope| Box::new(torso(scope)), config, device, kind, rng)
+        Self::build(env, |scope| Box::new(torso(scope)), config, Parameters::new(device, kind), rng)
     }
 
     /// Builds a network with a custom torso that computes on tensors. Use [`with_torso`](Self::with_torso)
@@ -124,7 +138,8 @@ impl GraphNet {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        Self::build(env, |scope| Box::new(InTensors(torso(scope))), config, device, kind, rng)
+        let parameters = Parameters::new(device, kind);
+        Self::build(env, |scope| Box::new(InTensors(torso(scope))), config, parameters, rng)
     }
 
     /// Builds a network with the torsos that the function `torso` returns.
@@ -132,17 +147,20 @@ impl GraphNet {
         env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> Box<dyn ErasedTorso>,
         config: GraphNetConfig,
-        device: Device,
-        kind: Kind,
+        mut parameters: Parameters,
         rng: &mut Rng,
     ) -> Result<Self> {
         let schema = env.schema();
         config.estimators.check()?;
-        if !(config.unit > 0.0 && config.unit.is_finite()) {
-            return Err(Error::config("unit", config.unit, "a positive number"));
+        if !(config.unit > 0.0 && config.unit <= MAX_LOGIT) {
+            return Err(Error::config("unit", config.unit, "a positive number of at most 1e30"));
+        }
+        let bias = config.initial_exit_bias;
+        if !(bias / config.unit).is_finite() || (bias / config.unit).abs() > MAX_LOGIT {
+            let expected = "a number that is at most 1e30 after division by `unit`";
+            return Err(Error::config("initial_exit_bias", bias, expected));
         }
         let config = GraphNetConfig { symmetry: config.symmetry.resolve(env)?, ..config };
-        let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let forward = torso(&mut scope.sub("torso"));
         let heads = |scope: &mut Scope<'_>, direction, torso: &dyn ErasedTorso| {
@@ -330,6 +348,10 @@ impl GraphNetwork for GraphNet {
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         self.estimators.log_z(conditions, n)
+    }
+
+    fn settings(&self) -> Value {
+        if self.has_custom_torso { Value::Null } else { json!({ "GraphNet": self.config }) }
     }
 
     fn parameters(&self) -> &Parameters {

@@ -1,5 +1,6 @@
 //! The interface between a graph network and a policy, and evaluation on the host for roll-outs.
 
+use serde_json::Value;
 use tch::Tensor;
 
 use super::engine::HostGraphs;
@@ -65,6 +66,12 @@ pub trait GraphNetwork {
         None
     }
 
+    /// Returns the settings of the network, from which [`gfn::load`](crate::load) builds it again; null (the
+    /// default) for a custom network, which can't be built from a file.
+    fn settings(&self) -> Value {
+        Value::Null
+    }
+
     /// The trained parameters of the network. Batches are encoded on the device of the parameters.
     fn parameters(&self) -> &Parameters;
 }
@@ -88,6 +95,10 @@ impl<N: GraphNetwork> GraphNetwork for &N {
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         (**self).log_z(conditions, n)
+    }
+
+    fn settings(&self) -> Value {
+        (**self).settings()
     }
 
     fn parameters(&self) -> &Parameters {

@@ -1,6 +1,7 @@
 //! The parameters of a model: an ordered list of named leaf tensors, initialised from an [`Rng`].
 
 mod backup;
+mod expected;
 mod noise;
 mod parameter;
 mod scope;
@@ -10,7 +11,7 @@ pub(crate) use noise::WeightNoise;
 pub use parameter::{Group, Parameter};
 pub use scope::Scope;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tch::nn::VarStore;
 use tch::{Device, Kind, Tensor};
@@ -54,6 +55,8 @@ pub struct Parameters {
     missing_device: Option<Device>,
     /// The tensors of `list` that hold noise of layers with noisy weights.
     pub(in crate::nn) noise: Vec<Tensor>,
+    /// The names and shapes of the only parameters that may be built; `None` if any may be built.
+    expected: Option<HashMap<String, Vec<i64>>>,
     /// The parameter log Z, if its initial value was left to the trainer.
     log_z_without_initial_value: Option<Tensor>,
 }
@@ -76,6 +79,7 @@ impl Parameters {
             mistake: None,
             missing_device,
             noise: Vec::new(),
+            expected: None,
             log_z_without_initial_value: None,
         };
         if !is_float {
@@ -232,11 +236,6 @@ impl Parameters {
         expected: &'static str,
     ) {
         self.mistake.get_or_insert((setting, got, expected));
-    }
-
-    /// Returns `true` if some layers have noise on their weights.
-    pub(crate) fn is_noisy(&self) -> bool {
-        !self.noise.is_empty()
     }
 
     /// Registers a tensor of noise. The tensor is saved in checkpoints, but not trained.

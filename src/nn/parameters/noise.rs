@@ -61,6 +61,11 @@ pub(in crate::nn) fn noise(rng: &mut Rng) -> f64 {
 }
 
 impl Parameters {
+    /// Returns `true` if some layers have noise on their weights.
+    pub(crate) fn is_noisy(&self) -> bool {
+        !self.noise.is_empty()
+    }
+
     /// Draws new noise for all noisy layers ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)). Without such
     /// layers `rng` isn't used.
     ///

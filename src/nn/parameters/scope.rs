@@ -136,6 +136,13 @@ impl<'a> Scope<'a> {
         let name = join(&self.prefix, name);
         const SETTING: &str = "a parameter's shape";
         let mut sizes = shape.to_vec();
+        if let Some(there) = self.parameters.find_difference(&name, shape) {
+            let got = format!("{shape:?} for `{name}`, of which the checkpoint has {there}");
+            let expected = "the environment and the network of the checkpoint";
+            self.parameters.record_mistake(SETTING, got, expected);
+            // The number of dimensions stays the same, because layers may read it.
+            sizes.fill(0);
+        }
         let mut refuse =
             |expected| self.parameters.record_mistake(SETTING, format!("{shape:?} for `{name}`"), expected);
         if shape.iter().any(|&size| size < 1) {

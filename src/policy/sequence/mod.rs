@@ -8,6 +8,7 @@ pub use prefixes::SequenceLayout;
 use std::cell::{Cell, RefCell};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::dense::count_actions;
@@ -123,6 +124,17 @@ impl SequencePolicy {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
+        Self::with_parameters(env, layout, config, Parameters::new(device, kind), rng)
+    }
+
+    /// Builds a network as [`new`](Self::new) does, in an empty list of parameters.
+    pub(crate) fn with_parameters<E: DiscreteEnv<Actions = Slots, States = VectorStates>>(
+        env: &E,
+        layout: SequenceLayout,
+        config: SequencePolicyConfig,
+        mut parameters: Parameters,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let start = env.initial(&[0]);
         if Prefixes::new(&layout, &start)?.position(0) > 0 {
             return Err(Error::config(
@@ -132,7 +144,6 @@ impl SequencePolicy {
             ));
         }
         let n_actions = count_actions(&env.masks(Direction::Forward, &start))?;
-        let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let net = config.net.build(&mut scope.sub("net"), layout.n_inputs(), layout.n_positions())?;
         let head = Linear::new(
@@ -225,6 +236,10 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(&self.parameters)
+    }
+
+    fn settings(&self) -> Value {
+        json!({ "SequencePolicy": { "layout": self.layout, "config": self.config } })
     }
 }
 

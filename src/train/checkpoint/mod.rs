@@ -2,9 +2,11 @@
 //! use, and replaced as a whole.
 
 mod differences;
+mod load;
 mod persist;
 mod resume;
 
+pub use load::{BuildPolicy, LoadedPolicy, load, load_with_env};
 pub use persist::Persist;
 pub(super) use persist::RESERVED;
 pub(crate) use resume::to_json;

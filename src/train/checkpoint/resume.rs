@@ -35,6 +35,12 @@ struct State {
     description: Value,
     /// The user's text for readers of the checkpoint.
     note: Value,
+    /// The settings of the environment ([`Env::settings`]).
+    #[serde(default)]
+    env: Value,
+    /// The settings of the policy ([`Policy::settings`]).
+    #[serde(default)]
+    policy: Value,
     /// The JSON parts of the states that observers and other code attached to the trainer, by name.
     attachments: BTreeMap<String, Value>,
     /// The trainer's configuration as JSON; null if it has a custom schedule.
@@ -72,7 +78,7 @@ fn part_states<E: TrainEnv>(trainer: &Trainer<E>) -> Result<PartStates> {
 
 /// Returns a checkpoint of a trainer, with the states of all its parts.
 pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Result<Checkpoint> {
-    let Context { policy, objective, config, step, group, .. } = &trainer.context;
+    let Context { env, policy, objective, config, step, group, .. } = &trainer.context;
     let parameters = policy.parameters().ok_or_else(no_parameters)?;
     let states = part_states(trainer)?;
     let attachments = trainer.attachments.iter();
@@ -85,6 +91,8 @@ pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Re
         reward_calls: trainer.reward_calls(),
         description: trainer.description.clone(),
         note: trainer.note.clone(),
+        env: env.settings(),
+        policy: policy.settings(),
         attachments: attachments.map(|(name, (state, _))| (name.clone(), state.clone())).collect(),
         settings: serde_json::to_value(config).unwrap_or_default(),
         replicas: group.size(),

@@ -59,7 +59,7 @@ const METHODS: &[Choice<Option<baseline::Search>>] = &[
 ];
 
 /// The largest number of fragments in a molecule.
-const MAX_FRAGMENTS: usize = 9;
+pub(crate) const MAX_FRAGMENTS: usize = 9;
 /// The exponent of the reward. The reward is this power of the score, which is the proxy's output divided by
 /// 8, and at least 1e-4.
 const BETA: f64 = 32.0;
@@ -75,15 +75,16 @@ const POINTS: usize = 50;
 /// The largest number of molecules that are sampled in one batch.
 const AT_ONCE: usize = 250;
 
+/// Returns the published fragments, or the reduced set of them.
+pub(crate) fn fragment_library(reduced: bool) -> Result<FragmentLibrary> {
+    if reduced { FragmentLibrary::bengio2021_reduced() } else { FragmentLibrary::bengio2021() }
+}
+
 impl Task for Seh {
     fn run(&self) -> Result<()> {
         let common = &self.common;
         refuse_validation()?;
-        let library = if self.reduced {
-            FragmentLibrary::bengio2021_reduced()?
-        } else {
-            FragmentLibrary::bengio2021()?
-        };
+        let library = fragment_library(self.reduced)?;
         let fragments = Fragments::new(&library, MAX_FRAGMENTS)?;
         let recipe =
             Recipe { steps: 2_500, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };

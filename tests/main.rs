@@ -25,7 +25,6 @@ mod config_file;
 mod containers;
 mod contract;
 mod corrections;
-mod dag_from_csv;
 mod data_sets;
 mod dead_ends;
 mod defaults;

@@ -50,6 +50,8 @@ mod chapters {
     mod python_training {}
     #[doc = include_str!("src/python_molecules.md")]
     mod python_molecules {}
+    #[doc = include_str!("src/python_structures.md")]
+    mod python_structures {}
     #[doc = include_str!("src/torchgfn.md")]
     mod torchgfn {}
     #[doc = include_str!("src/recursionpharma.md")]

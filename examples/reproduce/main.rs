@@ -61,7 +61,7 @@ const TASKS: &[Row] = &[
     row::<graphs::speed::Speed>("speed"),
     row::<graphs::devices::Devices>("devices"),
     row::<structures::bayesian_structure::Structures>("bayesian-structure"),
-    row::<structures::dag_from_csv::Args>("dag-from-csv"),
+    row::<structures::bayesian_structure::StructuresOfFile>("dag-from-csv"),
     row::<molecules::atoms::Molecules>("molecule"),
     row::<molecules::atoms::ExternalMolecules>("molecule-external"),
     row::<molecules::molecule_multi_objective::MultiObjective>("molecule-multi-objective"),

@@ -26,6 +26,12 @@ pub(crate) trait Border<S>: Send + Sync {
     /// Reads states from a Python object. Error messages name the caller by `who`.
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<S>;
 
+    /// Returns `true` if every state can be finished, so that a reward of finished objects is also a reward of
+    /// unfinished states.
+    fn is_always_final(&self) -> bool {
+        false
+    }
+
     /// Returns the encoding of states as vectors; `None` if states can't be encoded as vectors of a fixed
     /// width.
     fn features(&self) -> Option<Box<dyn StateFeatures<S>>> {
@@ -126,12 +132,23 @@ impl Border<GraphStates> for StructureBorder {
         let n = self.n_nodes;
         let matrices: PyReadonlyArray3<'_, bool> = array(states, who, "bool", &[n, n])?;
         let mut graphs = Vec::new();
-        for matrix in matrices.as_array().outer_iter() {
+        for (row, matrix) in matrices.as_array().outer_iter().enumerate() {
             let ends = matrix.indexed_iter().filter(|(_, is_edge)| **is_edge);
             let edges: Vec<(u32, u32)> = ends.map(|((a, b), _)| (a as u32, b as u32)).collect();
-            graphs.push(acyclic(n, &edges).map_err(to_exception)?);
+            let graph = acyclic(n, &edges).map_err(|error| match error {
+                Error::Contract { .. } => PyValueError::new_err(format!(
+                    "row {row} of {who} has a directed cycle, or an edge from a node to itself: expected \
+                     adjacency matrices [from, to] of acyclic graphs"
+                )),
+                other => to_exception(other),
+            });
+            graphs.push(graph?);
         }
         Ok(graphs.into())
+    }
+
+    fn is_always_final(&self) -> bool {
+        true
     }
 
     fn features(&self) -> Option<Box<dyn StateFeatures<GraphStates>>> {

@@ -28,6 +28,7 @@ mod session;
 mod settings;
 mod solve;
 mod states;
+mod structures;
 mod tensors;
 mod watch;
 mod wording;
@@ -62,6 +63,10 @@ mod _gfn {
     use crate::solve::solve;
     #[pymodule_export]
     use crate::states::Graphs;
+    #[pymodule_export]
+    use crate::structures::{
+        StructureScores, detect_edges, edge_intervals, edges_to_dot, expected_shd, structure_marginals,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

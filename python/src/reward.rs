@@ -137,10 +137,11 @@ const PARTIAL: &str = "partial_log_reward";
 /// function returns log R of each state.
 ///
 /// If the function is an object with a method `partial_log_reward`, this method returns log R of unfinished
-/// states.
+/// states. In an environment whose states can all be finished, the function itself returns it otherwise.
 struct PyReward<S> {
     function: Object,
-    has_partial: bool,
+    /// The method that returns log R of unfinished states, if there is one.
+    partial: Option<&'static str>,
     border: Arc<dyn Border<S>>,
 }
 
@@ -154,8 +155,11 @@ impl<S: Rows + 'static> PyReward<S> {
                  states that returns log R of each state"
             )));
         }
-        let has_partial = object.getattr_opt(PARTIAL)?.is_some();
-        Ok(Self { function, has_partial, border })
+        let partial = match object.getattr_opt(PARTIAL)? {
+            Some(_) => Some(PARTIAL),
+            None => border.is_always_final().then_some("__call__"),
+        };
+        Ok(Self { function, partial, border })
     }
 
     /// Calls a method of the Python function with states, and with their conditions if there are any.
@@ -191,6 +195,6 @@ impl<S: Rows + 'static> Reward<S> for PyReward<S> {
     }
 
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
-        self.has_partial.then(|| self.call(PARTIAL, states, conditions)).transpose()
+        self.partial.map(|method| self.call(method, states, conditions)).transpose()
     }
 }

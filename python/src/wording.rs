@@ -30,7 +30,6 @@ const PHRASES: &[(&str, &str)] = &[
         "call `Runtime::new` once, before anything uses rayon or libtorch",
         "call `set_threads` once, before the first trainer",
     ),
-    (" (`allow_few_observations` lets the prior decide instead)", ""),
     ("write it with GraphFormat::EdgeList (any extension except g6 and d6)", "use `networkx()`, or pickle"),
     ("give `DiffusionPolicy::new` the target", "use a target of the library's"),
     ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),

@@ -271,7 +271,7 @@ REFUSED = [
     (
         lambda: gfn.BayesianStructure(3).moves(np.ones((1, 3, 3), dtype=bool)),
         ValueError,
-        "two different nodes",
+        "row 0 of states has a directed cycle",
     ),
     (lambda: gfn.BayesianStructure(3).moves(np.zeros((1, 2, 2), dtype=bool)), ValueError, "shape"),
     (lambda: gfn.Molecules(3).moves(["not a molecule"]), ValueError, "not a molecule"),

@@ -98,6 +98,10 @@ def of_reward(env, net=None, **settings):
     return made
 
 
+def of_prior(prior):
+    return gfn.StructureReward(DATA, prior=prior)(np.eye(3, k=1, dtype=bool)[None]).tolist()
+
+
 def of_policy(env, reward=zero, **settings):
     return lambda policy: run(env, reward, policy, **settings)
 
@@ -872,14 +876,29 @@ CASES = [
         gfn.StructureReward,
         of_reward(gfn.BayesianStructure(3)),
         dict(data=DATA, standardise=False),
-        dict(data=DATA[:20], score="bic", standardise=True, alpha_mu=2.0, alpha_w=7.0, nu=[1.0, 0.0, 0.0]),
+        dict(
+            data=DATA[:20],
+            score="bic",
+            standardise=True,
+            alpha_mu=2.0,
+            alpha_w=7.0,
+            nu=[1.0, 0.0, 0.0],
+            interventions=DATA > 1,
+            prior=gfn.FairPrior(),
+        ),
     ),
     (
         gfn.StructureReward,
         of_reward(gfn.BayesianStructure(3)),
         dict(data=DATA, score="bde", bins=3),
-        dict(bins=2),
+        dict(
+            bins=2,
+            equivalent_sample_size=3.0,
+            level_probs={name: [0.2, 0.3, 0.5] for name in ("x0", "x1", "x2")},
+        ),
     ),
+    (gfn.EdgePenalty, of_prior, dict(beta=0.5), dict(beta=0.4)),
+    (gfn.ErdosRenyiPrior, of_prior, dict(edges_per_node=0.3), dict(edges_per_node=0.5)),
     (gfn.BoxReward, of_reward(gfn.Box(), "box"), dict(), dict(r0=0.2, r1=0.6, r2=3.0)),
     (gfn.LineReward, of_reward(gfn.Line(3), "line"), dict(modes=[(0.0, 1.0)]), dict(modes=[(1.0, 1.0)])),
     (gfn.GaussianTarget, of_reward(DIFFUSION, "diffusion"), dict(mean=[0.0]), dict(mean=[1.0], sd=0.5)),
@@ -972,6 +991,7 @@ CASES = [
 ALONE = {
     ("OwnObjective", "name"): "it names a run",
     ("CachedReward", "reward"): "test_rewards.py has it: a reward that is kept is the same",
+    ("StructureReward", "allow_few_observations"): "test_structures.py has it: it lets a check pass",
     ("CachedReward", "capacity"): "test_rewards.py has it: how many answers are kept",
     **{
         ("ExternalReward", name): "test_external.py has it: a program"

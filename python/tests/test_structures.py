@@ -1,8 +1,12 @@
 """Tests of `BayesianStructure`: scores must equal formulas in Python, and must not depend on the units of the
-data or on the names of levels. Invalid data must be refused."""
+data or on the names of levels. Sums over graphs must equal sums over a brute-force list of all acyclic
+graphs. Invalid data must be refused."""
 
+import copy
+import itertools
 import math
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -66,21 +70,24 @@ def bge(data, alpha_mu=1.0, alpha_w=None, nu=0.0):
     return local
 
 
-def bdeu(columns):
-    """Returns a function that computes the local BDeu score with an equivalent sample size of 1, by its
-    formula."""
+def bdeu(columns, size=1.0, fixed=None):
+    """Returns a function that computes the local BDeu score with an equivalent sample of `size` observations,
+    by its formula. `fixed` is a mask `[observations, variables]` of interventions."""
     sizes = [len(set(column)) for column in columns]
 
     def local(j, parents):
         q, counts = math.prod(sizes[p] for p in parents), {}
-        for row in zip(*columns):
+        for k, row in enumerate(zip(*columns)):
+            if fixed is not None and fixed[k, j]:
+                continue
             counts.setdefault(tuple(row[p] for p in parents), {}).setdefault(row[j], 0)
             counts[tuple(row[p] for p in parents)][row[j]] += 1
         score = 0.0
         for cells in counts.values():
-            score += math.lgamma(1 / q) - math.lgamma(1 / q + sum(cells.values()))
+            score += math.lgamma(size / q) - math.lgamma(size / q + sum(cells.values()))
             score += sum(
-                math.lgamma(1 / q / sizes[j] + k) - math.lgamma(1 / q / sizes[j]) for k in cells.values()
+                math.lgamma(size / q / sizes[j] + k) - math.lgamma(size / q / sizes[j])
+                for k in cells.values()
             )
         return score
 
@@ -445,6 +452,405 @@ MIXED = np.random.default_rng(4).normal(size=(9, 2))
 def test_data_that_do_not_fit_are_refused(make, kind, message):
     with pytest.raises(kind, match=message):
         make()
+
+
+def acyclic(n):
+    """Returns all acyclic graphs of `n` nodes, as matrices `[graphs, from, to]`. A graph is acyclic if a
+    power of its matrix is 0."""
+    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
+    graphs = np.zeros((2 ** len(pairs), n, n), dtype=bool)
+    for k, edges in enumerate(itertools.product([False, True], repeat=len(pairs))):
+        for (a, b), edge in zip(pairs, edges):
+            graphs[k, a, b] = edge
+    power = np.linalg.matrix_power(graphs.astype(int), n)
+    return graphs[(power == 0).all(axis=(1, 2))]
+
+
+ALL3, ALL4 = acyclic(3), acyclic(4)
+
+
+def enumerated(graphs, local, log_prior=lambda graph: 0.0):
+    """Returns log R of each graph relative to the graph without edges."""
+    total = lambda g: sum(local(j, np.flatnonzero(g[:, j]).tolist()) for j in range(len(g))) + log_prior(g)
+    return np.array([total(graph) for graph in graphs]) - total(np.zeros_like(graphs[0]))
+
+
+def normalised(log_rewards):
+    weights = np.exp(log_rewards - log_rewards.max())
+    return weights / weights.sum()
+
+
+def test_there_are_as_many_acyclic_graphs_as_known():
+    assert (len(ALL3), len(ALL4)) == (25, 543)
+
+
+FIXED = np.zeros(CHAIN.shape, dtype=bool)
+FIXED[::3, 1] = FIXED[1::4, 0] = FIXED[5:9, 2] = True
+STANDARD = (CHAIN - CHAIN.mean(axis=0)) / CHAIN.std(axis=0, ddof=1)
+
+
+def test_rows_with_an_intervention_count_for_the_other_variables_only():
+    per_node = [bge(STANDARD[~FIXED[:, j]]) for j in range(3)]
+    expected = enumerated(ALL3, lambda j, parents: per_node[j](j, parents))
+    frame = pandas.DataFrame(CHAIN, columns=["raf", "mek", "erk"])
+    names = np.array(frame.columns)
+    texts = ["; ".join(names[row]) for row in FIXED]
+    cells = {
+        "texts": texts,
+        "lists": [list(names[row]) for row in FIXED],
+        "nothing as None": [text or None for text in texts],
+        "nothing as NaN": [text or np.nan for text in texts],
+        "nothing as NA": pandas.Series([text or pandas.NA for text in texts], dtype="string"),
+    }
+    for rewards in [
+        gfn.StructureReward(CHAIN, interventions=FIXED),
+        gfn.StructureReward(frame, interventions=pandas.DataFrame(FIXED)),
+        *(gfn.StructureReward(frame.assign(set=column), interventions="set") for column in cells.values()),
+    ]:
+        assert rewards(ALL3) == pytest.approx(expected, abs=1e-8)
+        assert rewards.names in (["raf", "mek", "erk"], ["x0", "x1", "x2"])
+    # The interventions change the posterior, and the trainer's target is the changed one.
+    without = normalised(gfn.StructureReward(CHAIN)(ALL3))
+    assert np.abs(without - normalised(expected)).max() > 0.01
+    found = exact(CHAIN, interventions=FIXED)
+    assert found.target == pytest.approx(
+        normalised(gfn.StructureReward(CHAIN, interventions=FIXED)(found.states))
+    )
+
+
+def test_interventions_count_for_levels_too():
+    fixed = np.random.default_rng(5).random((80, 3)) < 0.2
+    frame = pandas.DataFrame({"a": A, "b": B, "c": C})
+    frame["set"] = [";".join(frame.columns[:3][row]) for row in fixed]
+    for size in (1.0, 7.5):
+        reward = gfn.StructureReward(frame, "bde", interventions="set", equivalent_sample_size=size)
+        expected = enumerated(ALL3, bdeu([A.tolist(), B.tolist(), C.tolist()], size, fixed))
+        assert reward(ALL3) == pytest.approx(expected, abs=1e-8)
+        assert list(reward.levels) == ["a", "b", "c"]
+
+
+def test_prior_counts_of_levels_are_a_setting():
+    frame = pandas.DataFrame({"a": A % 2, "c": C})
+    probs = {"c": [0.3, 0.7], "a": np.array([0.9, 0.1])}
+    reward = gfn.StructureReward(frame, "bde", equivalent_sample_size=4.0, level_probs=probs)
+
+    def local(j, parents):
+        values, own = [(A % 2).tolist(), C.tolist()], [probs["a"], probs["c"]]
+        score = 0.0
+        for configuration in itertools.product([0, 1], repeat=len(parents)):
+            rows = [k for k in range(80) if all(values[p][k] == v for p, v in zip(parents, configuration))]
+            prior = 4.0 * math.prod(own[p][v] for p, v in zip(parents, configuration))
+            score += math.lgamma(prior) - math.lgamma(prior + len(rows))
+            for value in (0, 1):
+                count = sum(values[j][k] == value for k in rows)
+                score += math.lgamma(prior * own[j][value] + count) - math.lgamma(prior * own[j][value])
+        return score
+
+    assert reward(acyclic(2)) == pytest.approx(enumerated(acyclic(2), local), abs=1e-9)
+    assert np.abs(reward(acyclic(2)) - gfn.StructureReward(frame, "bde")(acyclic(2))).max() > 0.1
+
+
+PRIORS = [
+    (gfn.EdgePenalty(0.3), lambda graph: graph.sum() * math.log(0.3)),
+    # Three nodes, and half an edge per node: an edge has the probability 2 * 0.5 / (3 - 1) = 0.5. With 0.2
+    # edges per node the probability is 0.2.
+    (gfn.ErdosRenyiPrior(0.2), lambda g: g.sum() * math.log(0.2) + (6 - g.sum()) * math.log(0.8)),
+    (gfn.FairPrior(), lambda graph: -sum(math.log(math.comb(3, int(l))) for l in graph.sum(axis=0))),
+    (None, lambda graph: 0.0),
+]
+
+
+@pytest.mark.parametrize("prior, log_prior", PRIORS, ids=lambda value: type(value).__name__)
+def test_priors_are_those_of_a_sum_over_all_graphs(prior, log_prior):
+    reward = gfn.StructureReward(CHAIN, prior=prior)
+    expected = enumerated(ALL3, bge(STANDARD), log_prior)
+    assert reward(ALL3) == pytest.approx(expected, abs=1e-8)
+    found = exact(CHAIN, prior=prior)
+    assert found.log_rewards == pytest.approx(reward(found.states), abs=1e-9)
+    assert found.log_z == pytest.approx(np.log(np.exp(expected).sum()), abs=1e-8)
+    if prior is not None:
+        assert np.abs(normalised(expected) - exact(CHAIN).target.max()).max() > 0.01
+
+
+def test_a_reward_can_be_called_and_a_custom_prior_added():
+    env = gfn.BayesianStructure(3, required=[(0, 1)])
+    reward = gfn.StructureReward(CHAIN)
+    own = gfn.Trainer(env, lambda graphs: reward(graphs) - graphs.sum(axis=(1, 2)), gfn.Uniform(), batch=2)
+    found = own.exact()
+    penalised = gfn.StructureReward(CHAIN, prior=gfn.EdgePenalty(math.exp(-1)))
+    assert found.log_rewards == pytest.approx(penalised(found.states), abs=1e-9)
+    # Every graph can be finished, so a function is also the reward of unfinished graphs.
+    train = lambda reward: gfn.Trainer(
+        env, reward, gfn.Mlp((8,), backward="uniform"), gfn.ModifiedDetailedBalance(), batch=4
+    ).fit(3)
+    same = lambda graphs: penalised(graphs)
+    assert train(same).history["loss"] == pytest.approx(train(penalised).history["loss"], rel=1e-4)
+    with pytest.raises(ValueError, match="partial_log_reward"):
+        gfn.Trainer(
+            gfn.HyperGrid(2, 3),
+            lambda points: np.zeros(len(points)),
+            gfn.Mlp((8,)),
+            gfn.ModifiedDetailedBalance(),
+        ).fit(1)
+    states, log_rewards = gfn.Trainer(env, penalised, gfn.Uniform(), batch=2).sample_with_rewards(50)
+    assert log_rewards.tolist() == penalised(states).tolist()
+    for again in (pickle.loads(pickle.dumps(penalised)), copy.deepcopy(penalised)):
+        assert again(states).tolist() == log_rewards.tolist()
+    cyclic = np.zeros((2, 3, 3), dtype=bool)
+    cyclic[1, 0, 1] = cyclic[1, 1, 2] = cyclic[1, 2, 0] = True
+    with pytest.raises(ValueError, match="row 1 of graphs has a directed cycle"):
+        reward(cyclic)
+    with pytest.raises(ValueError, match="row 0 of graphs has .*from a node to itself"):
+        reward(np.eye(3, dtype=bool)[None])
+    with pytest.raises(ValueError, match=r"graphs has shape \[1, 2, 2\]: expected \[n, 3, 3\]"):
+        reward(np.zeros((1, 2, 2), dtype=bool))
+    with pytest.raises(ValueError, match=r"shape \[3, 3\]: expected \[n, 3, 3\]"):
+        reward(cyclic[0])
+    with pytest.raises(TypeError, match="int64: expected an array of bool"):
+        reward(np.zeros((1, 3, 3), dtype=int))
+
+
+def test_edges_are_given_by_name():
+    frame = pandas.DataFrame(CHAIN, columns=["raf", "mek", "erk"])
+    env = gfn.BayesianStructure(frame.columns, 1, forbidden=[("erk", "raf")], required=[("raf", "mek")])
+    same = gfn.BayesianStructure(3, 1, forbidden=[(2, 0)], required=[(0, 1)])
+    assert env.names == ["raf", "mek", "erk"] and same.names is None
+    assert (
+        env
+        == pickle.loads(pickle.dumps(env))
+        == gfn.BayesianStructure(list(frame), 1, [("erk", "raf")], [("raf", "mek")])
+    )
+    reward = gfn.StructureReward(frame)
+    one, other = (gfn.Trainer(each, reward, gfn.Uniform(), batch=2).exact() for each in (env, same))
+    assert one.n_states == other.n_states == 3 and (one.states == other.states).all()
+    assert one.target.tolist() == other.target.tolist()
+    assert gfn.BayesianStructure(frame, required=[("raf", 1)]).initial()[0, 0, 1]
+    for make, message in [
+        (
+            lambda: gfn.BayesianStructure(frame.columns, required=[("raf", "meck")]),
+            "required has 'meck'.*did you mean `mek`",
+        ),
+        (
+            lambda: gfn.BayesianStructure(3, required=[("raf", "mek")]),
+            "required has the name 'raf'.*no names",
+        ),
+        (lambda: gfn.BayesianStructure(["a", "a"]), "expected names that differ"),
+        (
+            lambda: gfn.Trainer(env, gfn.StructureReward(frame[["mek", "raf", "erk"]]), gfn.Uniform()),
+            "the data of a StructureReward.*mek.*same order",
+        ),
+        (lambda: gfn.Trainer(env, gfn.StructureReward(CHAIN), gfn.Uniform()), "x0.*names of the nodes"),
+        (lambda: gfn.edge_marginals(env, gfn.StructureReward(CHAIN)), "x0.*names of the nodes"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+def relations(graphs):
+    """Returns the edges, the paths and the Markov blankets of graphs, from powers of their matrices and from
+    the definition of a blanket."""
+    edge = graphs.astype(int)
+    n = edge.shape[1]
+    path = sum(np.linalg.matrix_power(edge, k) for k in range(1, n)) > 0
+    spouses = np.matmul(edge, edge.transpose(0, 2, 1)) > 0
+    blanket = graphs | graphs.transpose(0, 2, 1) | spouses
+    blanket[:, range(n), range(n)] = False
+    return graphs, path, blanket
+
+
+def test_marginals_are_sums_over_all_graphs():
+    data = np.column_stack([CHAIN, CHAIN[:, 1] - CHAIN[:, 2] + RNG.normal(size=60)])
+    reward = gfn.StructureReward(data, prior=gfn.EdgePenalty(0.5))
+    probs = normalised(reward(ALL4))
+    edge, path, blanket = (np.tensordot(probs, each.astype(float), axes=1) for each in relations(ALL4))
+    summed = gfn.edge_marginals(gfn.BayesianStructure(4), reward)
+    assert summed.edge == pytest.approx(edge, abs=1e-9)
+    assert summed.log_z == pytest.approx(np.log(np.exp(reward(ALL4)).sum()), abs=1e-9)
+    assert summed.path is None and summed.expected_edges == pytest.approx(edge.sum())
+    listed = gfn.structure_marginals(ALL4, probs, names=list("abcd"))
+    assert listed.edge == pytest.approx(edge, abs=1e-12)
+    assert listed.path == pytest.approx(path, abs=1e-12)
+    assert listed.markov_blanket == pytest.approx(blanket, abs=1e-12)
+    assert listed.frame("path").loc["a", "d"] == listed.path[0, 3] and listed.names == list("abcd")
+    assert (path - edge).max() > 0.1 and (blanket - np.maximum(edge, edge.T)).max() > 0.05
+    # The sum respects what is known about edges.
+    env = gfn.BayesianStructure(4, max_parents=2, forbidden=[(3, 2)], required=[(0, 1)])
+    keep = ALL4[:, 0, 1] & ~ALL4[:, 3, 2] & (ALL4.sum(axis=1) <= 2).all(axis=1)
+    summed = gfn.edge_marginals(env, reward)
+    assert summed.edge == pytest.approx(
+        np.tensordot(normalised(reward(ALL4[keep])), ALL4[keep].astype(float), 1), abs=1e-9
+    )
+    assert summed == summed and summed != listed and pickle.loads(pickle.dumps(summed)) == summed
+
+
+def test_twelve_variables_are_summed_and_more_than_fourteen_refused():
+    data = RNG.normal(size=(60, 15))
+    data[:, 1] += 2 * data[:, 0]
+    reward = gfn.StructureReward(data[:, :12])
+    found = gfn.edge_marginals(gfn.BayesianStructure(12, max_parents=2), reward)
+    assert found.edge[0, 1] + found.edge[1, 0] == pytest.approx(1, abs=1e-6)
+    assert (np.diag(found.edge) == 0).all() and (found.edge + found.edge.T).max() <= 1 + 1e-9
+    with pytest.raises(ValueError, match="at most 14"):
+        gfn.edge_marginals(gfn.BayesianStructure(15), gfn.StructureReward(data))
+    with pytest.raises(ValueError, match="15 columns for an environment of 12 nodes"):
+        gfn.edge_marginals(gfn.BayesianStructure(12), gfn.StructureReward(data))
+    with pytest.raises(TypeError, match="env is .*expected BayesianStructure"):
+        gfn.edge_marginals(gfn.HyperGrid(2, 3), reward)
+
+
+def test_samples_have_intervals_pictures_and_distances():
+    probs = normalised(gfn.StructureReward(CHAIN)(ALL3))
+    samples = ALL3[np.random.default_rng(0).choice(len(ALL3), size=500, p=probs)]
+    found = gfn.structure_marginals(samples, names=["raf", "mek", "erk"])
+    assert found.n_samples == 500 and found.edge == pytest.approx(samples.mean(axis=0), abs=1e-12)
+    low, high = found.intervals()
+    p, z = found.edge[0, 1], 1.959963984540054
+    for end in (low[0, 1], high[0, 1]):
+        assert abs(p - end) == pytest.approx(z * math.sqrt(end * (1 - end) / 500), abs=1e-12)
+    with pytest.raises(ValueError, match="exact or weighted"):
+        gfn.structure_marginals(ALL3, probs).intervals()
+    threshold = float(np.sort(found.edge.ravel())[-2])
+    dot = found.dot(threshold)
+    assert dot.count("->") == 2 and dot.startswith("digraph {") and f'label="{threshold:.2f}"' in dot
+    with pytest.raises(ValueError, match="threshold"):
+        found.dot(0.0)
+    truth = [("raf", "mek")]
+    wrong = lambda graph: sum(
+        (graph[a, b], graph[b, a]) != ((a, b) == (0, 1), False) for a, b in [(0, 1), (0, 2), (1, 2)]
+    )
+    assert gfn.expected_shd(samples, truth, names=found.names) == pytest.approx(
+        np.mean([wrong(g) for g in samples])
+    )
+    assert gfn.expected_shd(ALL3, [(0, 1)], probs) == pytest.approx(
+        sum(p * wrong(g) for p, g in zip(probs, ALL3))
+    )
+    others = found.edge[~np.eye(3, dtype=bool)]
+    rank = (others < found.edge[0, 1]).sum() + ((others == found.edge[0, 1]).sum() - 1) / 2
+    assert found.detection(truth).auroc == pytest.approx(rank / 5)
+    with pytest.raises(ValueError, match="truth has 'mekk'.*did you mean `mek`"):
+        found.detection([("raf", "mekk")])
+    svg = gfn.draw_structures(samples[:2], found.names, captions=["first", "second"])
+    assert all(svg.count(text) == n for text, n in [("raf", 2), ("erk", 2), ("first", 1)])
+    assert "raf" not in gfn.draw_structures(samples[:2])
+    with pytest.raises(ValueError, match="expected 3 different names"):
+        gfn.draw_structures(samples[:2], ["a", "b"])
+    with pytest.raises(ValueError, match="names has 2 texts"):
+        gfn.Ring(3).initial().svg(names=["a", "b"])
+
+
+def log_evidence(data, **settings):
+    """Returns log p(data) under each graph of three nodes by the formula of BGe."""
+    local = bge(data, **settings)
+    return np.array([sum(local(j, np.flatnonzero(g[:, j]).tolist()) for j in range(3)) for g in ALL3])
+
+
+def test_held_out_data_are_scored_in_the_units_of_the_training_data():
+    train, test = 3 * CHAIN[:40] + 5, 3 * CHAIN[40:] + 5
+    mean, deviation = train.mean(axis=0), train.std(axis=0, ddof=1)
+    whole = (np.concatenate([train, test]) - mean) / deviation
+    expected = log_evidence(whole) - log_evidence(whole[:40]) - len(test) * np.log(deviation).sum()
+    reward = gfn.StructureReward(train)
+    probs = normalised(reward(ALL3))
+    found = reward.held_out(ALL3, test, weights=probs)
+    assert found.log_likelihoods == pytest.approx(expected, abs=1e-8)
+    assert found.model_average == pytest.approx(np.log(probs @ np.exp(expected)), abs=1e-8)
+    # One observation: its density integrates to 1 over the plane of two variables.
+    pair = gfn.StructureReward(train[:, :2])
+    axis = np.linspace(-25, 35, 241)
+    density = [
+        pair.held_out(acyclic(2)[2:3], np.array([[x, y]])).log_likelihoods[0]
+        for x in axis[::4]
+        for y in axis[::4]
+    ]
+    assert np.exp(density).sum() * 1.0**2 == pytest.approx(1, abs=0.02)
+    fixed = np.ones(test.shape, dtype=bool)
+    assert reward.held_out(ALL3, test, interventions=fixed).log_likelihoods == pytest.approx(
+        np.zeros(25), abs=1e-9
+    )
+    with pytest.raises(ValueError, match="'bic': expected 'bge' or 'bde'"):
+        gfn.StructureReward(train, "bic").held_out(ALL3, test)
+    with pytest.raises(ValueError, match="held-out data have the columns"):
+        reward.held_out(ALL3, test[:, :2])
+
+
+def test_held_out_levels_are_those_of_the_training_data():
+    rng = np.random.default_rng(6)
+    numbers = rng.normal(size=80)
+    frame = pandas.DataFrame({"a": WORDS[A], "x": numbers, "c": C})
+    reward = gfn.StructureReward(frame[:60], "bde", bins=3)
+    cuts = [low for low, _ in reward.levels["x"]]
+    cut = [sum(value >= low for low in cuts) - 1 for value in numbers]
+    columns = [A.tolist(), cut, C.tolist()]
+    whole, part = bdeu(columns), bdeu([column[:60] for column in columns])
+    total = lambda local: np.array(
+        [sum(local(j, np.flatnonzero(g[:, j]).tolist()) for j in range(3)) for g in ALL3]
+    )
+    assert reward.held_out(ALL3, frame[60:]).log_likelihoods == pytest.approx(
+        total(whole) - total(part), abs=1e-8
+    )
+    # The probabilities of all possible values of one more row sum to 1.
+    rows = pandas.DataFrame(
+        [(a, x, c) for a in reward.levels["a"] for x in (-9.0, cuts[1], cuts[2]) for c in (0, 1)],
+        columns=list(frame),
+    )
+    for graph in ALL3[::6]:
+        one = [reward.held_out(graph[None], rows[k : k + 1]).model_average for k in range(len(rows))]
+        assert np.exp(one).sum() == pytest.approx(1, abs=1e-9)
+    with pytest.raises(ValueError, match="column 'a' of the held-out data has 'unknown'"):
+        reward.held_out(ALL3, frame[60:].assign(a="unknown"))
+
+
+NAMED = pandas.DataFrame(CHAIN, columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "make, kind, message",
+    [
+        (
+            lambda: gfn.StructureReward(NAMED, prior="fair"),
+            TypeError,
+            "prior is 'fair': expected EdgePenalty",
+        ),
+        (lambda: gfn.EdgePenalty(0.0), ValueError, "beta is 0.0: expected a number above 0"),
+        (lambda: exact(NAMED, prior=gfn.ErdosRenyiPrior(1.0)), ValueError, "edges_per_node"),
+        (lambda: gfn.StructureReward(NAMED, interventions="set"), ValueError, "'set', which isn't a column"),
+        (lambda: gfn.StructureReward(CHAIN, interventions="set"), ValueError, "names of columns"),
+        (lambda: gfn.StructureReward(NAMED, interventions=np.zeros(60)), ValueError, "float64 and shape"),
+        (lambda: gfn.StructureReward(NAMED, interventions=FIXED[:5]), ValueError, r"shape \(5, 3\)"),
+        (
+            lambda: gfn.StructureReward(NAMED.assign(s=["a;d"] + [""] * 59), interventions="s"),
+            ValueError,
+            "row 0 of 's' has 'd', which isn't a variable",
+        ),
+        (lambda: gfn.StructureReward(NAMED.assign(s=7), interventions="s"), TypeError, "row 0 of 's' is 7"),
+        (
+            lambda: gfn.StructureReward(NAMED, equivalent_sample_size=2.0),
+            ValueError,
+            "equivalent_sample_size is 2.0, .*'bde'",
+        ),
+        (
+            lambda: exact(np.column_stack([A % 2, C]), "bde", level_probs={"x0": [0.5, 0.5]}),
+            ValueError,
+            "level_probs has the columns",
+        ),
+        (
+            lambda: exact(
+                np.column_stack([A % 2, C]), "bde", level_probs={"x0": [0.5, 0.4], "x1": [0.5, 0.5]}
+            ),
+            ValueError,
+            "marginals of a BDe prior",
+        ),
+        (lambda: exact(CHAIN[:2]), ValueError, "allow_few_observations"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(make, kind, message):
+    with pytest.raises(kind, match=message):
+        make()
+
+
+def test_few_observations_are_allowed_on_request():
+    found = exact(CHAIN[:2], allow_few_observations=True, standardise=False)
+    assert found.target == pytest.approx(posterior(found.states, bge(CHAIN[:2])), abs=1e-9)
 
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "structures.py"

@@ -1,15 +1,15 @@
 //! A task that samples structures of a Bayesian network in proportion to their posterior probability. The
 //! data are simulated, or read from a CSV file.
 
+use clap::builder::Resettable::Reset;
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, Marginals, PairMatrix,
     StructureConfig, expected_shd, most_probable,
 };
 
-use super::dag_from_csv::exact_edges;
+use super::edges::{EdgeTable, exact_edges};
 use super::problem::{Problem, ProblemArgs, Score};
-use crate::plot::{Cell, Table};
 use crate::prelude::*;
 
 /// Train a policy to sample the structures of a Bayesian network from their posterior distribution
@@ -29,6 +29,26 @@ pub(crate) struct Structures {
     graphs: usize,
     #[command(flatten)]
     common: Common,
+}
+
+/// Learn the probability of each edge between the variables of a CSV file. This is bayesian-structure with
+/// more training steps and samples
+#[derive(Args)]
+#[command(
+    mut_arg("data", |arg| arg.long(Reset).value_name("FILE").required(true)),
+    mut_arg("nodes", |arg| arg.hide(true)),
+    mut_arg("edges", |arg| arg.hide(true)),
+    mut_arg("graphs", |arg| arg.default_value("10000"))
+)]
+pub(crate) struct StructuresOfFile {
+    #[command(flatten)]
+    task: Structures,
+}
+
+impl Task for StructuresOfFile {
+    fn run(&self) -> Result<()> {
+        self.task.run_steps(Some(10_000))
+    }
 }
 
 /// A network of a policy on acyclic graphs.
@@ -78,10 +98,17 @@ impl Structures {
 
 impl Task for Structures {
     fn run(&self) -> Result<()> {
+        self.run_steps(None)
+    }
+}
+
+impl Structures {
+    /// Runs the task. `steps` is the default of `--steps`; `None` for a number that depends on the problem.
+    fn run_steps(&self, steps: Option<usize>) -> Result<()> {
         self.check()?;
         let common = &self.common;
         let recipe = Recipe {
-            steps: 4_000,
+            steps: steps.unwrap_or(4_000),
             batch: 128,
             replay: 10_000,
             buffer: NEWEST,
@@ -98,7 +125,7 @@ impl Task for Structures {
         let problem = self.problem.problem(&mut rng)?;
         let n = problem.names.len();
         if n > MOST_LISTED {
-            run.recipe.steps = 2_000;
+            run.recipe.steps = steps.unwrap_or(2_000);
             run.config = common.trainer(&run.recipe);
         }
         let structures = BayesianStructure::new(StructureConfig::new(n))?;
@@ -161,6 +188,8 @@ impl Task for Structures {
 const SHOWN: usize = 8;
 /// The largest number of nodes for which graphs are drawn. Larger graphs are unreadable.
 const MOST_DRAWN_NODES: usize = 30;
+/// The smallest probability of an edge in the graph in the DOT language.
+const PROBABLE: f64 = 0.5;
 
 /// The learned distribution of graphs. The distribution is given by all graphs with their probabilities, or
 /// by samples.
@@ -261,7 +290,12 @@ impl<'a> Findings<'a> {
 
     /// Writes the edge probabilities to a CSV file, and draws the most probable graphs.
     fn write(&self, common: &Common) -> Result<()> {
-        common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, &self.problem.names))?;
+        let names = &self.problem.names;
+        common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, names))?;
+        let dot = self.learned.edge.to_dot(names, PROBABLE)?;
+        common.write("edges.dot", |path| {
+            std::fs::write(path, &dot).map_err(|source| Error::io(path, source))
+        })?;
         if self.problem.names.len() > MOST_DRAWN_NODES {
             return Ok(());
         }
@@ -299,32 +333,17 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Prints tables for users: the learned edge probabilities, the exact edge probabilities if they are
-    /// known, and the most probable graphs.
+    /// Prints a table of edge probabilities, and the most probable graphs.
     fn print(&self) {
         let names = &self.problem.names;
-        tell(format_args!(
-            "{}",
-            table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)
-        ));
-        if let Some(exact) = &self.exact_edges {
-            tell(format_args!("{}", table_of_edges("P(edge), exact", names, exact)));
-        }
         for &(row, p) in &self.top {
             let edge = |(a, b): (u32, u32)| format!("{} -> {}", names[a as usize], names[b as usize]);
             let edges: Vec<String> = self.states.graphs()[row].edges().map(edge).collect();
             tell(format_args!("{}: {}", self.probability(p), edges.join(", ")));
         }
+        let samples = self.probs.is_none().then(|| self.states.len());
+        let table =
+            EdgeTable { names, samples, learned: &self.learned.edge, exact: self.exact_edges.as_ref() };
+        tell(format_args!("\n{table}"));
     }
-}
-
-/// Returns a table of numbers about edges. The table has a row for each source node and a column for each
-/// target node.
-fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> String {
-    let mut table = Table::new([title].into_iter().chain(names.iter().map(String::as_str)));
-    for (a, name) in names.iter().enumerate() {
-        let cell = |b: usize| (a != b).then(|| edges.get(a, b)).into();
-        table.push([Cell::from(name.as_str())].into_iter().chain((0..names.len()).map(cell)));
-    }
-    table.to_string()
 }

@@ -221,6 +221,63 @@ fn graphs_and_marginals_go_to_files() {
     assert_eq!(PairMatrix::zeros(0).to_csv(&[]).unwrap(), "source\n");
 }
 
+/// Checks Wilson's intervals by their definition: a share is as far from each end as the normal quantile
+/// times the standard deviation of shares at that end.
+#[test]
+fn intervals_end_where_the_shares_are_just_likely() {
+    for (share, samples) in [(0.0, 10), (1.0, 10), (0.3, 20), (0.5, 1000), (0.999, 5000), (0.07, 1)] {
+        let mut edges = PairMatrix::zeros(2);
+        edges.set(0, 1, share);
+        let (low, high) = edges.intervals(samples).unwrap();
+        for end in [low.get(0, 1), high.get(0, 1)] {
+            let deviation = (end * (1.0 - end) / samples as f64).sqrt();
+            assert!(
+                ((share - end).abs() - 1.959963984540054 * deviation).abs() < 1e-12,
+                "{share} {samples} {end}"
+            );
+        }
+        assert!(low.get(0, 1) <= share && share <= high.get(0, 1) && low.get(0, 1) < high.get(0, 1));
+        assert_eq!((low.get(0, 0), high.get(1, 1)), (0.0, 0.0));
+    }
+    // Of intervals from exact samples, about 95 % must contain the true probability.
+    let dags = super::graphs(2, &[&[(0, 1)], &[]]);
+    let mut rng = Rng::seeded(0);
+    let covered = (0..400).filter(|_| {
+        let rows: Vec<usize> = (0..50).map(|_| usize::from(rng.uniform() > 0.3)).collect();
+        let (low, high) =
+            Marginals::from_graphs(&dags.select(&rows), None).unwrap().edge.intervals(50).unwrap();
+        low.get(0, 1) <= 0.3 && 0.3 <= high.get(0, 1)
+    });
+    let covered = covered.count();
+    assert!((365..=395).contains(&covered), "{covered}");
+    let mut wrong = PairMatrix::zeros(2);
+    assert!(wrong.intervals(0).is_err());
+    wrong.set(1, 0, 1.1);
+    assert!(wrong.intervals(10).unwrap_err().to_string().contains("1.1"));
+}
+
+#[test]
+fn dot_has_the_probable_edges_under_their_names() {
+    let mut edges = PairMatrix::zeros(3);
+    edges.set(0, 1, 0.5);
+    edges.set(2, 0, 0.4999);
+    let names = ["a \"b\"", "c\\", "alone"].map(String::from);
+    let dot = edges.to_dot(&names, 0.5).unwrap();
+    let nodes = r#"  "a \"b\"";
+  "c\\";
+  "alone";
+"#;
+    assert_eq!(
+        dot,
+        format!("digraph {{\n{nodes}  {}\n}}\n", r#""a \"b\"" -> "c\\" [label="0.50", penwidth=2.00];"#)
+    );
+    for (names, threshold) in
+        [(&names[..2], 0.5), (&names[..], 0.0), (&names[..], 1.5), (&names[..], f64::NAN)]
+    {
+        assert!(edges.to_dot(names, threshold).is_err());
+    }
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused() {
     let dags = super::graphs(3, &[&[(0, 1)], &[]]);

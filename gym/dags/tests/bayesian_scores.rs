@@ -422,6 +422,11 @@ fn remembered_scores_are_the_scores() {
         }
     }
     assert!(asked.len() > 200 && asked.len() <= 500);
+    // A clone shares the cache: it returns a score that the original doesn't compute again.
+    let shared = asked.clone();
+    let n_cached = asked.len();
+    shared.local_score(0, &(1..9).collect());
+    assert_eq!(asked.len(), n_cached + 1);
     let message = CachedScores::ahead(&bge, None).unwrap_err().to_string();
     assert!(message.contains("limit the number of parents"), "{message}");
     let few = Bge::new(&data.select(&[0, 1, 2]).unwrap(), BgeConfig::default()).unwrap_err().to_string();

@@ -164,12 +164,15 @@ from ._policies import (  # noqa: E402
 )
 from ._results import (  # noqa: E402
     Correlation,
+    Detection,
     Distances,
     Estimate,
     Exact,
+    HeldOut,
     NoiseFloor,
     ObjectEvaluation,
     SampleEvaluation,
+    StructureMarginals,
     TopK,
 )
 from ._rewards import (  # noqa: E402
@@ -193,7 +196,6 @@ from ._rewards import (  # noqa: E402
     Reward,
     RingReward,
     SizeReward,
-    StructureReward,
     TableReward,
     ToyReward,
     TriangleReward,
@@ -218,6 +220,16 @@ from ._sources import (  # noqa: E402
 from ._networks import Evaluation, Network  # noqa: E402
 from ._solving import Progress, Solution, solve  # noqa: E402
 from ._steps import Masks, Moves, Step  # noqa: E402
+from ._structures import (  # noqa: E402
+    EdgePenalty,
+    ErdosRenyiPrior,
+    FairPrior,
+    StructureReward,
+    draw_structures,
+    edge_marginals,
+    expected_shd,
+    structure_marginals,
+)
 from ._training import BufferContents, Trainer, TrainingWarning  # noqa: E402
 from ._trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 from ._updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402

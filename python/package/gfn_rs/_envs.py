@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Sequence
+from typing import Any, Iterable, Literal, NamedTuple, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from . import _gfn
 from ._checks import OF_GRAPHS, check_rules, check_seed, count
 from ._settings import COUNT, Settings, needs, plain
 from ._steps import Walkable
+from ._tables import number_edges
 
 
 class Coverage(NamedTuple):
@@ -527,13 +528,49 @@ class ToyDag(Environment):
 
 @dataclass(frozen=True)
 class BayesianStructure(Environment):
-    """Directed acyclic graphs over `nodes` variables, built edge by edge. States are bool arrays `[n, from,
-    to]`, the adjacency matrices; the library's reward is `StructureReward`."""
+    """Directed acyclic graphs whose nodes are variables, built edge by edge. States are bool arrays `[n,
+    from, to]`, the adjacency matrices; the library's reward is `StructureReward`.
 
-    nodes: int
+    nodes
+        The number of variables, or their names, such as the columns of a data frame. If there are names, the
+        data of the reward must have columns with the same names, in the same order.
+    max_parents
+        The largest number of edges into a variable; None for no limit.
+    forbidden, required
+        Edges that no graph has, and edges that every graph has. An edge is a pair `(from, to)` of names or
+        indices of variables.
+
+    >>> env = BayesianStructure(["smoke", "tar", "cancer"], required=[("smoke", "tar")])
+    >>> env.initial().astype(int).tolist()
+    [[[0, 1, 0], [0, 0, 0], [0, 0, 0]]]
+    """
+
+    nodes: int | Iterable[str]
     max_parents: int | None = None
-    forbidden: Sequence[tuple[int, int]] = ()
-    required: Sequence[tuple[int, int]] = ()
+    forbidden: Sequence[tuple[int | str, int | str]] = ()
+    required: Sequence[tuple[int | str, int | str]] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.nodes, str) and isinstance(self.nodes, Iterable):
+            object.__setattr__(self, "nodes", tuple(self.nodes))
+        super().__post_init__()
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the variables; None if `nodes` is a number."""
+        return list(self.nodes) if isinstance(self.nodes, tuple) else None
+
+    def _values(self) -> dict[str, Any]:
+        names = self.names
+        if names is not None and len(set(names)) < len(names):
+            raise ValueError(f"BayesianStructure.nodes is {names}: expected names that differ")
+        structures: dict[str, Any] = {
+            "nodes": plain(self.nodes, "nodes") if names is None else len(names),
+            "max_parents": plain(self.max_parents, "max_parents"),
+        }
+        for kind in ("forbidden", "required"):
+            structures[kind] = number_edges(getattr(self, kind), names, f"BayesianStructure.{kind}")
+        return {"structures": structures, "names": names}
 
 
 @dataclass(frozen=True)

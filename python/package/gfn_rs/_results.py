@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Callable
+from typing import Any, Callable, Iterable, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _gfn
 from ._checks import count
+from ._tables import number_edges
 
 _Integers = npt.NDArray[np.int64]
 _Numbers = npt.NDArray[np.float64]
@@ -407,6 +409,90 @@ class NoiseFloor(_Result):
 
     def __repr__(self) -> str:
         return f"NoiseFloor(tv={self.tv:.6f} +- {self.tv_sd:.6f}, jsd={self.jsd:.6f} +- {self.jsd_sd:.6f})"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Detection(_Result):
+    """Measures of how well edge probabilities separate the edges of a known graph from other pairs of
+    variables."""
+
+    auroc: float
+    """The area under the ROC curve: the probability that an edge of the known graph has a larger probability
+    than another pair of variables. Equal probabilities count half."""
+    auprc: float
+    """The area under the precision-recall curve (average precision)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldOut(_Result):
+    """Log-likelihoods of held-out data given the data of a `StructureReward`."""
+
+    log_likelihoods: _Numbers
+    """log p(held-out data | data, graph) of each graph."""
+    model_average: float
+    """The log-likelihood under the average of all graphs: the log of the weighted mean of the graphs'
+    likelihoods."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StructureMarginals(_Result):
+    """Probabilities of edges, paths and Markov blankets of Bayesian networks. Matrices have the shape
+    `[from, to]`."""
+
+    names: list[str]
+    """The names of the variables."""
+    edge: _Numbers
+    """The probability of an edge from one variable to another."""
+    path: _Numbers | None
+    """The probability of a directed path from one variable to another. None after `edge_marginals`."""
+    markov_blanket: _Numbers | None
+    """The probability that each of two variables is in the Markov blanket of the other. None after
+    `edge_marginals`."""
+    expected_edges: float
+    """The expected number of edges of a graph."""
+    log_z: float | None
+    """The true log Z after `edge_marginals`, otherwise None."""
+    n_samples: int | None
+    """The number of samples. None if the probabilities are exact, or if graphs have weights."""
+
+    def frame(self, what: Literal["edge", "path", "markov_blanket"] = "edge") -> Any:
+        """Returns one of the matrices as a pandas data frame, from the row to the column."""
+        import pandas
+
+        values = getattr(self, what)
+        if values is None:
+            raise ValueError(
+                f"these marginals have no {what}: expected marginals of graphs; use `structure_marginals`"
+            )
+        return pandas.DataFrame(values, index=self.names, columns=self.names)
+
+    def intervals(self) -> tuple[_Numbers, _Numbers]:
+        """Returns the lower and the upper ends of 95 % confidence intervals of `edge` (Wilson's method).
+
+        The intervals cover the noise of sampling only. If the policy differs from the posterior, the
+        posterior's probability can be far outside.
+        """
+        if self.n_samples is None:
+            raise ValueError(
+                "these marginals are exact or weighted, so they have no intervals: expected marginals of "
+                "samples; use `structure_marginals` without weights"
+            )
+        return _gfn.edge_intervals(self.edge, self.n_samples)
+
+    def dot(self, threshold: float = 0.5) -> str:
+        """Returns the edges whose probability is at least `threshold` as a graph in the DOT language of
+        Graphviz. The label of an edge is its probability, and more probable edges have thicker lines."""
+        return _gfn.edges_to_dot(self.edge, self.names, float(threshold))
+
+    def detection(self, truth: Iterable[tuple[int | str, int | str]]) -> Detection:
+        """Returns how well the edge probabilities find the edges of a known graph: pairs `(from, to)` of
+        names or indices of variables."""
+        auroc, auprc = _gfn.detect_edges(self.edge, number_edges(truth, self.names, "truth"))
+        return Detection(auroc=auroc, auprc=auprc)
+
+    def __repr__(self) -> str:
+        source = "exact or weighted" if self.n_samples is None else f"{self.n_samples} samples"
+        return f"StructureMarginals({len(self.names)} variables, {self.expected_edges:.2f} edges, {source})"
 
 
 # The classes of values that are results themselves, by the value's name. The extension returns such a value

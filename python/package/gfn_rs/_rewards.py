@@ -17,7 +17,6 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ._settings import COUNT, LARGEST_SEED, Settings, bounds, needs, plain
-from ._tables import check_no_categories, find_levels, named_columns
 from ._molecules import MoleculeScore
 
 
@@ -276,96 +275,6 @@ class ToyReward(Reward):
                 f"rewards has {len(self.rewards)} numbers: expected 6, one for each state in which "
                 "trajectories can end"
             )
-
-
-@dataclass(frozen=True, eq=False)
-class StructureReward(Reward):
-    """The posterior of a Bayesian network's structure under a uniform prior, up to a constant factor. `data`
-    is an array `[observations, variables]` or a pandas data frame.
-
-    `score` is "bge" (linear Gaussian, parameters integrated out), "bic" (linear Gaussian, by the Bayesian
-    information criterion), or "bde" (discrete, parameters integrated out). A column with the same value in
-    every row is an error: for "bde" when the reward is created, for "bge" and "bic" when a trainer is
-    created. Two columns with the same name are an error when the reward is created.
-
-    For "bge" and "bic", each column is standardised to mean 0 and variance 1. BGe's prior has the same mean
-    and scale for all variables. Therefore the scores depend on the units and the origin of the data if
-    `standardise=False`.
-
-    For "bde", data are discrete: each different value in a column is a level. Values are booleans, whole
-    numbers, texts or pandas categories, at most 20 different values in a column. Categories that don't occur
-    are not counted. Columns of other numbers are an error unless `bins` is given, from 2 to 1,000. Then each
-    of these columns is cut into `bins` intervals with about equal numbers of observations. Categories are
-    never cut into intervals. `levels` shows the levels of each column.
-
-    bins
-        The number of intervals that a column of numbers is cut into, for "bde".
-    standardise
-        True to standardise each column, for "bge" and "bic".
-    alpha_mu, alpha_w
-        The parameters of the prior of "bge". `alpha_mu`, above 0, is the number of observations that the
-        prior mean is worth. `alpha_w` is the number of degrees of freedom, above the number of variables plus
-        1; `None` is the number of variables plus 2.
-    nu
-        The prior mean of each variable, for "bge" with `standardise=False`, in the units of the data. `None`
-        is 0.
-
-    >>> rows = [["low", 1.5], ["high", 2.5], ["low", 3.5], ["high", 9.5]]
-    >>> import pandas
-    >>> StructureReward(pandas.DataFrame(rows, columns=["dose", "weight"]), "bde", bins=2).levels
-    {'dose': ['high', 'low'], 'weight': [(-inf, 3.5), (3.5, inf)]}
-    """
-
-    data: Any = field(repr=False)
-    score: Literal["bge", "bic", "bde"] = "bge"
-    bins: int | None = field(default=None, metadata=bounds(2, 1000) | needs("score", "bde"))
-    standardise: bool = field(default=True, metadata=needs("score", "bge", "bic"))
-    alpha_mu: float = field(default=1.0, metadata=needs("score", "bge"))
-    alpha_w: float | None = field(default=None, metadata=needs("score", "bge"))
-    nu: Sequence[float] | None = field(default=None, metadata=needs("score", "bge"))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.nu is not None and self.standardise:
-            raise ValueError(
-                "StructureReward.nu is given, and standardise is True: expected standardise=False, or no nu, "
-                "because standardised data have the mean 0"
-            )
-        if self.score == "bde":
-            self._encode_columns()
-        elif len(shape := _numbers(self.data, "data").shape) != 2:
-            raise ValueError(f"data has shape {shape}: expected [observations, variables]")
-        else:
-            check_no_categories(self.data)
-            named_columns(self.data)
-
-    @property
-    def levels(self) -> dict[str, list[Any]] | None:
-        """The levels of each column for "bde": the column's values, or the intervals that the column was cut
-        into, as pairs of bounds. An interval includes its lower bound. `None` for the other scores."""
-        return None if self.score != "bde" else {name: found for name, found, _ in self._encode_columns()}
-
-    def _encode_columns(self) -> list[tuple[str, list[Any], npt.NDArray[Any]]]:
-        """Returns the name of each column, the column's levels, and the index of the level of each
-        observation."""
-        return [(name, *find_levels(name, column, self.bins)) for name, column in named_columns(self.data)]
-
-    def _values(self) -> dict[str, Any]:
-        names = [name for name, _ in named_columns(self.data)]
-        settings: dict[str, Any] = {}
-        if self.score == "bde":
-            coded = self._encode_columns()
-            settings["labels"] = [[str(level) for level in found] for _, found, _ in coded]
-            settings["cells"] = np.stack([places for _, _, places in coded], axis=1).ravel().tolist()
-        else:
-            settings["values"] = _numbers(self.data, "data").ravel().tolist()
-            settings["standardise"] = bool(self.standardise)
-        if self.score == "bge":
-            settings |= {
-                name: plain(getattr(self, name), f"StructureReward.{name}")
-                for name in ("alpha_mu", "alpha_w", "nu")
-            }
-        return {"names": names, "score": {self.score: settings}}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numbers
 import os
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from inspect import signature
@@ -137,7 +137,7 @@ def _words(hint: Any) -> str:
         return " or ".join(_words(part) for part in parts)
     if origin is tuple:
         return "a tuple of " + ", ".join(_words(part) for part in parts)
-    if origin is not None and issubclass(origin, Sequence):
+    if origin is Iterable or origin is not None and issubclass(origin, Sequence):
         return f"a list, in which each element is {_words(parts[0])}"
     if origin is not None and issubclass(origin, os.PathLike):
         return "a path"
@@ -165,7 +165,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, part) for part in parts)
     if origin is tuple:
         return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
-    if origin is not None and issubclass(origin, Sequence):
+    if origin is Iterable or origin is not None and issubclass(origin, Sequence):
         # In Python a text is a sequence of texts, but a text is never meant as a list here.
         return (
             isinstance(value, (Sequence, np.ndarray))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import wraps
@@ -33,10 +33,14 @@ def _suggestion(name: str, parameters: Mapping[str, Parameter]) -> str:
                 f"it is one of `{parameter.name}`, {parameter.name}={type(part).__name__}({name}=...)"
             )
     names = [known for known in parameters if known != "self"]
+    return suggest(name, names) if names else "it has no settings, leave it out"
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Returns the end of an error message about an unknown name: the known name with the closest spelling,
+    or all known names."""
     matches = get_close_matches(name, names, 1)
-    if matches:
-        return f"did you mean `{matches[0]}`?"
-    return f"expected one of {', '.join(names)}" if names else "it has no settings, leave it out"
+    return f"did you mean `{matches[0]}`?" if matches else f"expected one of {', '.join(names)}"
 
 
 def suggests_names(function: Callable[P, R]) -> Callable[P, R]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ._suggestions import suggest
 
 # The largest number of distinct values that a column may have if each of its values is a level.
 MAX_LEVELS = 20
@@ -68,6 +71,84 @@ def _convert_numbers(column: Any) -> Any:
         return np.array(values, dtype=kind)
     except OverflowError:
         return column
+
+
+def find_variable(name: Any, names: Sequence[str], what: str) -> int:
+    """Returns the index of a variable among `names`. Raises an error for an unknown name. In the message,
+    `what` is the place in which the name occurs."""
+    if str(name) not in names:
+        raise ValueError(f"{what} has {name!r}, which isn't a variable: {suggest(str(name), names)}")
+    return names.index(str(name))
+
+
+def number_edges(edges: Any, names: Sequence[str] | None, what: str) -> list[tuple[int, int]]:
+    """Returns edges as pairs of indices of variables. The ends of an edge are names or indices."""
+
+    def end(variable: Any) -> int:
+        if not isinstance(variable, str):
+            return int(variable)
+        if names is None:
+            raise ValueError(
+                f"{what} has the name {variable!r}, but the variables have no names: expected indices of "
+                "variables, or a list of names"
+            )
+        return find_variable(variable, names, what)
+
+    return [(end(a), end(b)) for a, b in edges]
+
+
+def split_interventions(data: Any, interventions: Any) -> tuple[Any, list[list[int]] | None]:
+    """Returns the columns of the variables, and the indices of the variables that an experiment fixed in each
+    row. `interventions` is the name of a column that lists these variables in each row, an array of bool, or
+    None."""
+    if interventions is None:
+        return data, None
+    if not isinstance(interventions, str):
+        mask = np.asarray(interventions)
+        if mask.dtype != bool or mask.shape != np.shape(data):
+            raise ValueError(
+                f"interventions is an array of {mask.dtype} and shape {mask.shape}: expected bool and the "
+                f"shape of the data, {np.shape(data)}, or the name of a column"
+            )
+        return data, [np.flatnonzero(row).tolist() for row in mask]
+    columns = list(getattr(data, "columns", ()))
+    if interventions not in columns:
+        expected = "expected data with names of columns, such as a pandas data frame, or an array of bool"
+        if columns:
+            expected = suggest(interventions, [str(column) for column in columns])
+        raise ValueError(f"interventions is {interventions!r}, which isn't a column of the data: {expected}")
+    rest = data[[column for column in columns if column != interventions]]
+    names = [name for name, _ in named_columns(rest)]
+    cells = np.asarray(data[interventions], dtype=object).tolist()
+    return rest, [_targets(cell, names, f"row {row} of {interventions!r}") for row, cell in enumerate(cells)]
+
+
+def _targets(cell: Any, names: Sequence[str], what: str) -> list[int]:
+    """Returns the indices of the variables that a cell lists: a text with `;` between names, a list of names,
+    or nothing."""
+    if isinstance(cell, str):
+        cell = [name.strip() for name in cell.split(";") if name.strip()]
+    elif str(cell) in ("None", "nan", "<NA>"):
+        cell = []
+    if not isinstance(cell, (list, tuple, set)):
+        raise TypeError(f"{what} is {cell!r}: expected names of variables with `;` between them, or nothing")
+    return [find_variable(name, names, what) for name in cell]
+
+
+def encode_levels(name: str, levels: Sequence[Any], column: Any) -> npt.NDArray[Any]:
+    """Returns the index of the level of each value of a column of new data. Raises an error for a value that
+    isn't one of the levels."""
+    values = column.tolist()
+    if isinstance(levels[0], tuple):
+        return np.searchsorted([low for low, _ in levels], np.asarray(values, dtype=float), side="right") - 1
+    place = {level: k for k, level in enumerate(levels)}
+    for value in values:
+        if value not in place:
+            raise ValueError(
+                f"column {name!r} of the held-out data has {value!r}, which isn't a level of the reward's "
+                f"data: expected {', '.join(map(repr, levels))}; leave the row out"
+            )
+    return np.array([place[value] for value in values])
 
 
 def check_no_categories(data: Any) -> None:

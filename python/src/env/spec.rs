@@ -19,7 +19,7 @@ use super::batch_env::BatchEnvSettings;
 use super::declared::GraphDeclaration;
 use super::declared_vectors::VectorDeclaration;
 use super::rules::Failures;
-use crate::kinds::{AnySpace, ByKind, GraphDetails, Space};
+use crate::kinds::{AnySpace, ByKind, GraphDetails, NamedStructures, Space};
 use crate::molecules::{MoleculeCodecs, Reading};
 use crate::references::Object;
 
@@ -35,7 +35,7 @@ pub(crate) enum EnvSpec {
     GraphEnv(GraphDeclaration),
     Molecules(MoleculeSpec),
     Fragments(FragmentSpec),
-    BayesianStructure(StructureConfig),
+    BayesianStructure { structures: StructureConfig, names: Option<Vec<String>> },
     HyperGrid { ndim: usize, height: usize },
     BitSequence { word_size: usize, seq_size: usize },
     PrependAppendBitSequence { word_size: usize, seq_size: usize },
@@ -90,12 +90,11 @@ impl EnvSpec {
                 let reading = Reading::new(self, MoleculeCodecs::Fragments(Box::new(env.clone())))?;
                 return Ok(Space::graphs(env.into_env(), GraphDetails::Molecules(reading)));
             }
-            Self::BayesianStructure(config) => {
-                let structures = BayesianStructure::new(config.clone())?;
-                return Ok(Space::graphs(
-                    structures.env().clone(),
-                    GraphDetails::Structures(Box::new(structures)),
-                ));
+            Self::BayesianStructure { structures, names } => {
+                let structures = BayesianStructure::new(structures.clone())?;
+                let env = structures.env().clone();
+                let named = NamedStructures { structures, names: names.clone() };
+                return Ok(Space::graphs(env, GraphDetails::Structures(Box::new(named))));
             }
             Self::Box { ndim, delta, polar: false } => {
                 return Ok(unit_box(boxes::BoxEnv::cartesian(*ndim, *delta)?));

@@ -7,11 +7,7 @@ use gfn::Result;
 use gfn::graph::GraphEnv;
 use gfn::nn::{EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig};
-use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData,
-    DagReward, DiscreteData, EdgeTransformer, EdgeTransformerConfig, LinearGaussianBic, LocalScore,
-    StructurePrior,
-};
+use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig};
 use gfn_gym::colored_graphs::ColoredGraphReward;
 use gfn_gym::diffusion::Target;
 use gfn_gym::graph_problems::{Problem, SizeReward};
@@ -27,6 +23,7 @@ use crate::errors::Outcome;
 use crate::molecules::Reading;
 use crate::policy::{BuiltPolicy, GraphView, Plan, graph_module, uniform};
 use crate::ranking::molecule_score;
+use crate::structures::StructureSpec;
 
 /// The objects that the graphs of an environment represent: plain graphs, molecules, solutions of a problem
 /// on input graphs, or structures of Bayesian networks.
@@ -35,7 +32,35 @@ pub(crate) enum GraphDetails {
     Plain,
     Molecules(Reading),
     Problem(Problem),
-    Structures(Box<BayesianStructure>),
+    Structures(Box<NamedStructures>),
+}
+
+/// An environment of structures of Bayesian networks, and the names of its nodes if Python has named them.
+#[derive(Clone)]
+pub(crate) struct NamedStructures {
+    pub(crate) structures: BayesianStructure,
+    pub(crate) names: Option<Vec<String>>,
+}
+
+impl NamedStructures {
+    /// Returns an error unless the columns of a reward's data are the nodes of the environment.
+    pub(crate) fn check_columns(&self, columns: &[String]) -> Result<()> {
+        const WHAT: &str = "the data of a StructureReward";
+        let n = self.structures.n_nodes();
+        if columns.len() != n {
+            let got = format!("{} columns for an environment of {n} nodes", columns.len());
+            return Err(gfn::Error::config(WHAT, got, "one column for each node"));
+        }
+        if let Some(names) = self.names.as_ref().filter(|names| *names != columns) {
+            let got = format!("columns {columns:?} for an environment of the nodes {names:?}");
+            return Err(gfn::Error::config(
+                WHAT,
+                got,
+                "columns with the names of the nodes, in the same order",
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl GraphDetails {
@@ -51,8 +76,8 @@ impl GraphDetails {
 impl Space<GraphEnv> {
     pub(crate) fn graphs(env: GraphEnv, details: GraphDetails) -> AnySpace {
         let border: Arc<dyn Border<_>> = match &details {
-            GraphDetails::Structures(structures) => {
-                let n_nodes = structures.n_nodes();
+            GraphDetails::Structures(named) => {
+                let n_nodes = named.structures.n_nodes();
                 Arc::new(StructureBorder { n_nodes, features: AdjacencyFeatures::new(n_nodes) })
             }
             details => {
@@ -87,8 +112,8 @@ impl PyEnv for GraphEnv {
                 Ok(GraphPolicy(GraphNet::new(env, config, plan.device, plan.kind, plan.rng)?))
             }),
             ("Uniform", _) => Ok(uniform()),
-            ("Mlp", GraphDetails::Structures(structures)) => plan.build(|config: MlpPolicyConfig, plan| {
-                let features = AdjacencyFeatures::new(structures.n_nodes());
+            ("Mlp", GraphDetails::Structures(named)) => plan.build(|config: MlpPolicyConfig, plan| {
+                let features = AdjacencyFeatures::new(named.structures.n_nodes());
                 MlpPolicy::new(env, features, config, plan.device, plan.kind, plan.rng)
             }),
             ("EdgeTransformer", GraphDetails::Structures(_)) => {
@@ -96,8 +121,8 @@ impl PyEnv for GraphEnv {
                     Ok(GraphPolicy(EdgeTransformer::new(env, config, plan.device, plan.kind, plan.rng)?))
                 })
             }
-            ("DagModule", GraphDetails::Structures(structures)) => {
-                graph_module::policy(plan, env, GraphView::Adjacency(structures.n_nodes() as i64))
+            ("DagModule", GraphDetails::Structures(named)) => {
+                graph_module::policy(plan, env, GraphView::Adjacency(named.structures.n_nodes() as i64))
             }
             (_, GraphDetails::Structures(_)) => {
                 plan.not_for("acyclic graphs: expected Mlp, GraphNet, EdgeTransformer, DagModule or Uniform")
@@ -126,7 +151,7 @@ enum RewardSpec {
     MoleculeReward { score: Value, beta: f64, floor: f64 },
     ExternalReward { program: Program, beta: f64, floor: f64 },
     SizeReward { beta: f64 },
-    StructureReward { score: Score, names: Vec<String> },
+    StructureReward(StructureSpec),
 }
 
 /// The settings of an external program that scores molecules.
@@ -145,62 +170,13 @@ impl Program {
     }
 }
 
-/// A score of the structures of Bayesian networks, with its data and settings.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Score {
-    Bge { values: Vec<f64>, standardise: bool, alpha_mu: f64, alpha_w: Option<f64>, nu: Option<Vec<f64>> },
-    Bic { values: Vec<f64>, standardise: bool },
-    Bde { labels: Vec<Vec<String>>, cells: Vec<u16> },
-}
-
-impl Score {
-    fn build(self, names: Vec<String>) -> Result<Box<dyn LocalScore>> {
-        let prepared = |names, values, standardise| {
-            let data = ContinuousData::new(names, values)?;
-            if standardise { data.standardised() } else { Ok(data) }
-        };
-        Ok(match self {
-            Self::Bge { values, standardise, alpha_mu, alpha_w, nu } => {
-                let config = BgeConfig { alpha_mu, alpha_w, nu, ..BgeConfig::default() };
-                Box::new(Bge::new(&prepared(names, values, standardise)?, config)?)
-            }
-            Self::Bic { values, standardise } => {
-                Box::new(LinearGaussianBic::new(&prepared(names, values, standardise)?)?)
-            }
-            Self::Bde { labels, cells } => {
-                Box::new(Bde::new(DiscreteData::labelled(names, labels, cells)?, BdeConfig::default())?)
-            }
-        })
-    }
-}
-
-/// The largest number of variables for which the score of each variable is computed in advance for all sets
-/// of parents. With more variables there are too many sets.
-const MAX_PRECOMPUTED: usize = 12;
-
 /// Builds one of the library's rewards; `None` if the reward is for other graphs than the graphs of this
 /// environment.
 fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyReward<GraphEnv>>> {
     Ok(Some(match (spec, details) {
-        (RewardSpec::StructureReward { score, names }, GraphDetails::Structures(structures)) => {
-            let variables = names.len();
-            if variables != structures.n_nodes() {
-                let got = format!("{variables} columns for an environment of {} nodes", structures.n_nodes());
-                return Err(gfn::Error::config(
-                    "the data of a StructureReward",
-                    got,
-                    "one column for each node",
-                ));
-            }
-            let score = score.build(names)?;
-            let scores = if variables <= MAX_PRECOMPUTED {
-                CachedScores::ahead(score, structures.config().max_parents)?
-            } else {
-                CachedScores::new(score)
-            };
-            let start = &structures.env().initial_graphs()[0];
-            Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(start)?)
+        (RewardSpec::StructureReward(spec), GraphDetails::Structures(named)) => {
+            named.check_columns(&spec.names)?;
+            Box::new(spec.reward(named.structures.config().max_parents)?)
         }
         (_, GraphDetails::Structures(_)) => return Ok(None),
         (RewardSpec::RingReward { ring, floor }, _) => Box::new(RingReward::new(ring, floor)?),

@@ -4,7 +4,7 @@ mod graphs;
 mod points;
 mod vectors;
 
-pub(crate) use graphs::GraphDetails;
+pub(crate) use graphs::{GraphDetails, NamedStructures};
 
 use std::sync::Arc;
 

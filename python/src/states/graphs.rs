@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use gfn::graph::{
     Attributes, Edge, GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node,
 };
-use gfn_plot::{Canvas, GraphDrawing, PictureSheet};
+use gfn_plot::{Canvas, GraphDrawing, Layout, NodeLabels, PictureSheet};
 use numpy::ndarray::ArrayView1;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::call::PyCallArgs;
@@ -55,6 +55,19 @@ impl Graphs {
         Self::new(graphs.into(), self.reading.clone())
     }
 
+    /// Returns the drawing of graphs whose nodes have these names.
+    fn drawing_with_names(&self, names: Vec<String>) -> PyResult<GraphDrawing> {
+        let is_other = |graph: &GraphState| graph.n_nodes() != names.len();
+        if self.reading.is_some() || self.states.graphs().iter().any(is_other) {
+            return Err(PyValueError::new_err(format!(
+                "names has {} texts: expected one name for each node of graphs that aren't molecules and \
+                 have equal numbers of nodes",
+                names.len()
+            )));
+        }
+        Ok(GraphDrawing { layout: Layout::Circle, labels: NodeLabels::Names(names), side: NAMED_SIDE })
+    }
+
     /// Returns each graph's place in the batch: the index of its first node, and the range of its edges.
     fn first_nodes(&self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
         let arrays = self.arrays();
@@ -64,6 +77,8 @@ impl Graphs {
 
 /// The width and height of a drawn molecule, in units of the SVG.
 const SIDE: f64 = 200.0;
+/// The width and height of a drawn graph whose nodes have names, in units of the SVG.
+const NAMED_SIDE: f64 = 260.0;
 
 /// The pair that `__reduce__` returns for pickle: a function that rebuilds the batch, and the function's
 /// arguments.
@@ -403,9 +418,11 @@ impl Graphs {
     }
 
     /// Returns an SVG with a picture of each graph, and a caption below each picture if `captions` are given.
-    /// Molecules are drawn as structural formulas, with their SMILES as default captions.
-    #[pyo3(signature = (captions=None, title=""))]
-    fn svg(&self, captions: Option<Vec<String>>, title: &str) -> Outcome<String> {
+    /// `names` are the labels of the nodes, which are otherwise labelled by their numbers; graphs with names
+    /// are drawn with their nodes on a circle. Molecules are drawn as structural formulas, with their SMILES
+    /// as default captions.
+    #[pyo3(signature = (captions=None, title="", names=None))]
+    fn svg(&self, captions: Option<Vec<String>>, title: &str, names: Option<Vec<String>>) -> Outcome<String> {
         let graphs = self.states.graphs();
         if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
             let got = captions.len();
@@ -415,7 +432,10 @@ impl Graphs {
             );
             return Err(PyValueError::new_err(refusal).into());
         }
-        let drawing = GraphDrawing::default();
+        let drawing = match names {
+            None => GraphDrawing::default(),
+            Some(names) => self.drawing_with_names(names)?,
+        };
         let mut sheet = PictureSheet::new(title, if self.reading.is_some() { SIDE } else { drawing.side });
         for (k, graph) in graphs.iter().enumerate() {
             let caption = captions.as_ref().map(|captions| captions[k].clone());
@@ -434,6 +454,6 @@ impl Graphs {
         let more = self.__len__().saturating_sub(DRAWN);
         let title =
             if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };
-        graphs.svg(None, &title)
+        graphs.svg(None, &title, None)
     }
 }

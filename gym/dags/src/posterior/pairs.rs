@@ -171,6 +171,86 @@ impl PairMatrix {
         Ok(Detection { auroc: auroc / (positives * negatives), auprc: auprc / positives })
     }
 
+    /// Computes a 95 % confidence interval of each entry by Wilson's method. Each entry must be a share of
+    /// `samples` independent samples, for example of graphs of a policy. Returns the lower ends, then the
+    /// upper ends.
+    ///
+    /// The intervals cover the noise of sampling only. If the policy differs from the posterior, the
+    /// posterior's probability can be far outside: compare with [`EdgeMarginals`](crate::EdgeMarginals).
+    ///
+    /// ```
+    /// use gfn_dags::PairMatrix;
+    /// let mut shares = PairMatrix::zeros(2);
+    /// shares.set(0, 1, 0.5);
+    /// let (low, high) = shares.intervals(100)?;
+    /// assert!((low.get(0, 1) - 0.4038).abs() < 1e-4 && (high.get(0, 1) - 0.5962).abs() < 1e-4);
+    /// assert!(low.get(1, 0) == 0.0 && high.get(1, 0) > 0.03);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for 0 samples, and for an entry that isn't between 0 and 1.
+    pub fn intervals(&self, samples: usize) -> Result<(Self, Self)> {
+        // The 97.5 % quantile of the normal distribution.
+        const Z: f64 = 1.959_963_984_540_054;
+        if samples == 0 {
+            return Err(Error::config("the number of samples of edge probabilities", 0, "at least 1"));
+        }
+        // Sums of weights may exceed 1 by rounding.
+        if let Some(value) = self.values.iter().find(|value| !(0.0..=1.0 + 1e-9).contains(*value)) {
+            let expected = "shares of samples, from 0 to 1";
+            return Err(Error::config("an edge probability", value, expected));
+        }
+        let n = samples as f64;
+        let end = |p: f64, sign: f64| {
+            let p = p.min(1.0);
+            let centre = p + Z * Z / (2.0 * n);
+            let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+            let end = (centre + sign * half) / (1.0 + Z * Z / n);
+            // Rounding must not exclude the share itself, if it is 0 or 1.
+            if sign > 0.0 { end.max(p).min(1.0) } else { end.min(p).max(0.0) }
+        };
+        let ends = |sign: f64| {
+            let mut out = Self::zeros(self.n);
+            for k in self.off_diagonal_places() {
+                out.values[k] = end(self.values[k], sign);
+            }
+            out
+        };
+        Ok((ends(-1.0), ends(1.0)))
+    }
+
+    /// Returns the edges whose probability is at least `threshold` as a directed graph in the DOT language of
+    /// Graphviz. The label of an edge is its probability, and more probable edges have thicker lines.
+    ///
+    /// ```
+    /// use gfn_dags::PairMatrix;
+    /// let mut edges = PairMatrix::zeros(2);
+    /// edges.set(0, 1, 0.75);
+    /// edges.set(1, 0, 0.25);
+    /// let dot = edges.to_dot(&["raf".into(), "mek".into()], 0.5)?;
+    /// assert!(dot.contains(r#""raf" -> "mek" [label="0.75", penwidth=3.00];"#) && !dot.contains("0.25"));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless each node has a name; [`Error::Config`] for a threshold that isn't above 0 and
+    /// at most 1.
+    pub fn to_dot(&self, names: &[String], threshold: f64) -> Result<String> {
+        self.check(names.len())?;
+        if !(threshold > 0.0 && threshold <= 1.0) {
+            return Err(Error::config("the threshold of edges", threshold, "a probability above 0"));
+        }
+        let quoted = |name: &String| format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
+        let mut lines: Vec<String> = names.iter().map(|name| format!("  {};", quoted(name))).collect();
+        for k in self.off_diagonal_places().filter(|&k| self.values[k] >= threshold) {
+            let edge = format!("{} -> {}", quoted(&names[k / self.n]), quoted(&names[k % self.n]));
+            let p = self.values[k];
+            lines.push(format!("  {edge} [label=\"{p:.2}\", penwidth={:.2}];", 4.0 * p));
+        }
+        Ok(format!("digraph {{\n{}\n}}\n", lines.join("\n")))
+    }
+
     /// Returns the matrix as CSV. The header has the names of the targets. Each further line belongs to a
     /// source and begins with the source's name.
     ///

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use gfn::{Error, Result};
 use rayon::prelude::*;
@@ -18,7 +18,7 @@ const MAX_SCORES: usize = 1 << 22;
 ///
 /// [`ahead`](Self::ahead) computes the scores of all parent sets in parallel, in advance. These scores are
 /// stored in a table if there are at most 16 nodes. All other scores are stored in maps, up to 4 million in
-/// all.
+/// all. A clone shares the cache and takes no time, so several rewards and trainers can use the same scores.
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, CachedScores, ContinuousData, LocalScore, NodeSet};
@@ -27,10 +27,21 @@ const MAX_SCORES: usize = 1 << 22;
 /// let cached = CachedScores::ahead(&bge, None)?;
 /// assert_eq!(cached.local_score(1, &NodeSet::EMPTY.with(2)), bge.local_score(1, &NodeSet::EMPTY.with(2)));
 /// assert_eq!(cached.len(), 3 * 4);
+/// assert_eq!(cached.clone().len(), cached.len());
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct CachedScores<S> {
+pub struct CachedScores<S>(Arc<Cache<S>>);
+
+/// Written by hand, because the derived implementation would require `S: Clone`.
+impl<S> Clone for CachedScores<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+#[derive(Debug)]
+struct Cache<S> {
     score: S,
     /// The scores that were computed in advance, indexed by node and by the bits of the parent set. Scores
     /// that haven't been computed are NaN. The table is empty if it isn't used.
@@ -44,7 +55,7 @@ impl<S: LocalScore> CachedScores<S> {
     #[must_use]
     pub fn new(score: S) -> Self {
         let maps = (0..score.n_nodes()).map(|_| RwLock::default()).collect();
-        Self { score, table: Vec::new(), maps }
+        Self(Arc::new(Cache { score, table: Vec::new(), maps }))
     }
 
     /// Creates a cache and computes the scores of all parent sets in advance, on all threads. With
@@ -65,7 +76,8 @@ impl<S: LocalScore> CachedScores<S> {
                 when they are needed";
             return Err(Error::config("scores to compute ahead", got, expected));
         }
-        let mut out = Self::new(score);
+        let maps = (0..n).map(|_| RwLock::default()).collect();
+        let mut out = Cache { score, table: Vec::new(), maps };
         let mut table = if n <= MAX_TABLE_NODES { vec![f64::NAN; n << n] } else { Vec::new() };
         for node in 0..n {
             let others: Vec<usize> = (0..n).filter(|&other| other != node).collect();
@@ -80,14 +92,14 @@ impl<S: LocalScore> CachedScores<S> {
             }
         }
         out.table = table;
-        Ok(out)
+        Ok(Self(Arc::new(out)))
     }
 
     /// Returns the number of cached scores.
     #[must_use]
     pub fn len(&self) -> usize {
-        let in_maps = self.maps.iter().map(|map| map.read().unwrap_or_else(PoisonError::into_inner).len());
-        in_maps.sum::<usize>() + self.table.iter().filter(|value| !value.is_nan()).count()
+        let in_maps = self.0.maps.iter().map(|map| map.read().unwrap_or_else(PoisonError::into_inner).len());
+        in_maps.sum::<usize>() + self.0.table.iter().filter(|value| !value.is_nan()).count()
     }
 
     /// Returns `true` if no score is cached.
@@ -95,7 +107,9 @@ impl<S: LocalScore> CachedScores<S> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
+impl<S> Cache<S> {
     fn insert(&self, node: usize, parents: NodeSet, value: f64) {
         let mut map = self.maps[node].write().unwrap_or_else(PoisonError::into_inner);
         if map.len() < MAX_SCORES / self.maps.len() {
@@ -106,22 +120,23 @@ impl<S: LocalScore> CachedScores<S> {
 
 impl<S: LocalScore> LocalScore for CachedScores<S> {
     fn n_nodes(&self) -> usize {
-        self.maps.len()
+        self.0.maps.len()
     }
 
     fn local_score(&self, node: usize, parents: &NodeSet) -> f64 {
-        if !self.table.is_empty() {
-            let known = self.table[node << self.maps.len() | parents.bits() as usize];
+        let cache = &self.0;
+        if !cache.table.is_empty() {
+            let known = cache.table[node << cache.maps.len() | parents.bits() as usize];
             if !known.is_nan() {
                 return known;
             }
         }
-        let known = self.maps[node].read().unwrap_or_else(PoisonError::into_inner).get(parents).copied();
+        let known = cache.maps[node].read().unwrap_or_else(PoisonError::into_inner).get(parents).copied();
         known.unwrap_or_else(|| {
             // Two threads may compute the same score at the same time. This is cheaper than letting a
             // thread wait.
-            let value = self.score.local_score(node, parents);
-            self.insert(node, *parents, value);
+            let value = cache.score.local_score(node, parents);
+            cache.insert(node, *parents, value);
             value
         })
     }

@@ -1,11 +1,13 @@
 use gfn::{Error, Result};
 use libm::lgamma;
+use serde::Deserialize;
 
 use super::check_positive;
 
 /// A prior over the structures of a network, which depends on the number of parents of each node. The prior
 /// isn't normalised over acyclic graphs, because sampling doesn't need that.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum StructurePrior {
     /// The uniform prior over acyclic graphs: the term of every node is 0.
     #[default]

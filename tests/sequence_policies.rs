@@ -390,6 +390,42 @@ fn invalid_settings_are_refused() {
     assert_eq!((none.pf.unwrap().len(), none.values.get(Quantity::LogFlow).unwrap().size()), (0, vec![0]));
 }
 
+/// Checks that a state under a condition gets the same probabilities and log F alone as in a batch of states
+/// under two conditions, that sequences are shared only within a condition, and that the condition matters.
+#[test]
+fn states_under_different_conditions_share_no_sequence() {
+    for net in KINDS {
+        let mut config = config(net);
+        config.estimators.n_conditions = 2;
+        let policy = build(config, Kind::Double);
+        let n = words().len() as i64;
+        let [one, other] = [0.25, -1.0].map(|c| Tensor::full([n, 2], c, (Kind::Double, Device::Cpu)));
+        let mut both = words();
+        both.append(words());
+        let conditions = Tensor::cat(&[&one, &other], 0);
+        let outputs = |states: &VectorStates, conditions: &Tensor| {
+            let evaluation = policy.evaluate(&env(), states, Some(conditions), quantities()).unwrap();
+            let log_flow = evaluation.values.get(Quantity::LogFlow).unwrap().detach();
+            [log_probs(&evaluation.pf.unwrap()), log_flow]
+        };
+        let before = policy.work().sequences;
+        let together = outputs(&both, &conditions);
+        assert_eq!(policy.work().sequences - before, 8, "four words are no prefix of another word");
+        let row = |k: i64| outputs(&both.select(&[k as usize]), &conditions.narrow(0, k, 1));
+        let alone: Vec<[Tensor; 2]> = (0..2 * n).map(row).collect();
+        for (k, together) in together.iter().enumerate() {
+            let alone = Tensor::cat(&alone.iter().map(|row| &row[k]).collect::<Vec<_>>(), 0);
+            assert!(largest_difference(&alone, together) < 1e-10, "{net:?}");
+            let halves = together.chunk(2, 0);
+            assert!(largest_difference(&halves[0], &halves[1]) > 1e-3, "{net:?}");
+        }
+        assert!(Policy::<VectorEnv>::on_host(&policy, Direction::Forward).is_none());
+        let log_z = Policy::<VectorEnv>::log_z(&policy, Some(&conditions), 14).unwrap();
+        assert_eq!(log_z.size(), [14]);
+        assert!(policy.evaluate(&env(), &words(), None, Quantities::PF).is_err());
+    }
+}
+
 /// Checks that all three kinds of networks learn, by TB and by DB, a reward that depends on the order of
 /// letters. The distance from the target is exact.
 #[test]

@@ -60,6 +60,12 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
     }
 }
 
+/// Adds a note to an exception, which Python shows below the exception's message.
+pub(crate) fn add_note(py: Python<'_>, exception: &PyErr, note: String) {
+    // Exceptions have no notes before Python 3.11. The exception itself is more important than its note.
+    let _ = exception.value(py).call_method1("add_note", (note,));
+}
+
 /// Calls Python code from the library. An exception is returned as an error of the library that contains the
 /// exception. Error messages name the called code by `who`.
 pub(crate) fn call_python<T>(who: &'static str, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use tch::Tensor;
 
-use crate::errors::call_python;
+use crate::errors::{add_note, call_python};
 use crate::references::{Object, References};
 use crate::settings::Settings;
 use crate::tensors;
@@ -197,10 +197,25 @@ struct PyObjective {
     flow: bool,
 }
 
+/// Describes the lengths of the scores that a custom objective gets.
+fn describe_lengths(scores: &CoreScores) -> String {
+    let trajectories = scores.offsets.len().saturating_sub(1);
+    let transitions = scores.log_pf.numel();
+    format!(
+        "raised by the function of OwnObjective, for a batch of {trajectories} trajectories with \
+         {transitions} transitions: of the scores, log_pf, log_pb, log_flow and trajectory have \
+         {transitions} numbers, and log_reward and log_z have {trajectories}; sum numbers of transitions \
+         over each trajectory by `torch.zeros_like(scores.log_reward).index_add(0, scores.trajectory, \
+         numbers)`, or repeat numbers of trajectories by `numbers[scores.trajectory]`"
+    )
+}
+
 impl PyObjective {
     fn ask(&self, py: Python<'_>, scores: &CoreScores) -> PyResult<Tensor> {
         let shown = Scores::new(py, scores, self.log_z, self.flow)?;
-        let answer = self.function.bind(py).call1((Bound::new(py, shown)?,))?;
+        let answer = self.function.bind(py).call1((Bound::new(py, shown)?,)).inspect_err(|exception| {
+            add_note(py, exception, describe_lengths(scores));
+        })?;
         tensors::from_python(&answer).map_err(|_| {
             let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!(

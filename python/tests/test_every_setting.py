@@ -107,10 +107,10 @@ def of_policy(env, reward=zero, **settings):
 
 
 def anew(env, **settings):
-    """Returns a function that trains a policy with a new copy of its module. Each run needs a new copy,
-    because a run trains the module."""
+    """Returns a function that trains a policy with new copies of its modules. Each run needs new copies,
+    because a run trains the modules."""
     return lambda policy: of_policy(env, **settings)(
-        dataclasses.replace(policy, module=copy.deepcopy(policy.module))
+        dataclasses.replace(policy, **copy.deepcopy(policy._own_modules()))
     )
 
 
@@ -436,7 +436,7 @@ CASES = [
         gfn.GraphNet,
         of_policy(LABELLED, **conditioned("graphs")),
         dict(layers=1, embedding=8),
-        dict(logit_scale=(4,)),
+        dict(logit_scale=(4,), log_z=torch.nn.Linear(1, 1)),
     ),
     (
         gfn.EdgeMlp,
@@ -463,6 +463,8 @@ CASES = [
             pair_walks=2,
             initial_log_z=1.0,
             initial_exit_bias=1.0,
+            flow=torch.nn.Linear(8, 1),
+            log_z=torch.nn.Linear(1, 1),
         )
         | dict(logit_scale=(4,), symmetry="ignored"),
     ),
@@ -481,7 +483,12 @@ CASES = [
             logit_scale=(4,),
         ),
     ),
-    (gfn.Mlp, of_policy(GRID, **conditioned("grid")), dict(hidden=(8,)), dict(logit_scale=(4,))),
+    (
+        gfn.Mlp,
+        of_policy(GRID, **conditioned("grid")),
+        dict(hidden=(8,)),
+        dict(logit_scale=(4,), log_z=torch.nn.Linear(1, 1)),
+    ),
     (
         gfn.VectorModule,
         anew(GRID),
@@ -494,19 +501,21 @@ CASES = [
             initial_log_z=1.0,
             heads=2,
             logit_scale=(4,),
+            flow=torch.nn.Linear(8, 1),
         ),
     ),
     (
         gfn.VectorModule,
         anew(GRID, **conditioned("grid")),
         dict(module=Rows(2), width=8),
-        dict(logit_scale=(4,)),
+        dict(logit_scale=(4,), log_z=torch.nn.Linear(1, 1)),
     ),
     (
         gfn.SequenceModule,
         anew(gfn.TokenSequence(3, 3)),
         dict(module=Rows(3), width=8),
-        dict(module=Rows(3, 9), width=9, initial_log_z=1.0, logit_scale=(4,)),
+        dict(module=Rows(3, 9), width=9, initial_log_z=1.0, logit_scale=(4,))
+        | dict(flow=torch.nn.Linear(8, 1), log_z=torch.nn.Linear(1, 1)),
     ),
     (
         gfn.DagModule,
@@ -520,6 +529,8 @@ CASES = [
             initial_log_z=1.0,
             initial_exit_bias=1.0,
             logit_scale=(4,),
+            flow=torch.nn.Linear(8, 1),
+            log_z=torch.nn.Linear(1, 1),
         ),
     ),
     (
@@ -527,6 +538,12 @@ CASES = [
         of_policy(gfn.TokenSequence(3, 3)),
         dict(width=8, layers=1, heads=2),
         dict(kind="gru", width=16, layers=2, heads=4, initial_log_z=1.0),
+    ),
+    (
+        gfn.SequenceNet,
+        of_policy(gfn.TokenSequence(3, 3), **conditioned("sequences")),
+        dict(width=8, layers=1, heads=2),
+        dict(logit_scale=(4,), log_z=torch.nn.Linear(1, 1)),
     ),
     (
         gfn.SequenceNet,
@@ -1020,6 +1037,13 @@ REFUSED = {
     ("GraphNet", "logit_scale"): "n_conditions is 0",
     ("GraphNet", "heads"): "GraphNet.heads",
     ("EdgeMlp", "logit_scale"): "n_conditions is 0",
+    ("GraphModule", "flow"): "TrajectoryBalance doesn't use log F",
+    ("GraphModule", "log_z"): "the policy has no conditions",
+    ("VectorModule", "flow"): "TrajectoryBalance doesn't use log F",
+    ("SequenceModule", "flow"): "TrajectoryBalance doesn't use log F",
+    ("SequenceModule", "log_z"): "the policy has no conditions",
+    ("DagModule", "flow"): "TrajectoryBalance doesn't use log F",
+    ("DagModule", "log_z"): "the policy has no conditions",
     ("GraphModule", "module"): "must be Tensor",
     ("GraphModule", "node_width"): "embeddings of nodes of shape",
     ("GraphModule", "graph_width"): "embeddings of graphs of shape",

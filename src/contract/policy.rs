@@ -39,12 +39,12 @@ impl<E: ReplayEnv> StateActions<E> {
     }
 }
 
-/// The check of one distribution of a policy.
+/// The check of one distribution of a policy, or of its log F.
 struct PartCheck<'a, E> {
     env: &'a E,
     policy: &'a dyn Policy<E>,
     conditions: Option<&'a Tensor>,
-    /// The distribution that is checked: P_F, P_B or the prior (the P_F that the objective is relative to).
+    /// The part that is checked: P_F, P_B, the prior (the P_F that the objective is relative to) or log F.
     part: Quantity,
     /// The size of the policy's logits ([`logit_size`]), which determines how large a rounding error may be.
     size: f64,
@@ -56,12 +56,16 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     }
 
     fn describe(&self) -> String {
-        if self.part == Quantity::LogPrior { "of the prior".to_owned() } else { self.direction().to_string() }
+        match self.part {
+            Quantity::LogPrior => "of the prior".to_owned(),
+            Quantity::LogFlow => "log F".to_owned(),
+            _ => self.direction().to_string(),
+        }
     }
 
-    /// Returns the log-probability of each action. All states are evaluated in one batch. State `i` of
-    /// `sample` gets row `first + i` of the conditions.
-    fn log_probs(&self, sample: &StateActions<E>, first: usize) -> Result<Vec<f64>> {
+    /// Returns the log-probability of each action, or log F of each state. All states are evaluated in one
+    /// batch. State `i` of `sample` gets row `first + i` of the conditions.
+    fn values(&self, sample: &StateActions<E>, first: usize) -> Result<Vec<f64>> {
         let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
         let conditions = self.conditions.map(narrow).transpose()?;
         tch::no_grad(|| {
@@ -70,6 +74,11 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
             let dist = match self.part {
                 Quantity::LogPb => values.pb,
                 Quantity::LogPrior => values.prior,
+                Quantity::LogFlow => {
+                    let log_flow = values.values.get(Quantity::LogFlow).map(to_host);
+                    let log_flow = log_flow.unwrap_or_else(|| vec![0.0; sample.len()]);
+                    return without_nan("log F that the policy returns", log_flow);
+                }
                 _ => values.pf,
             };
             log_probs(dist, sample)
@@ -80,7 +89,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     /// on chance.
     fn check_independence(&self, sample: &StateActions<E>, together: &[f64]) -> Result<()> {
         let offsets: Vec<usize> = (0..=sample.len()).collect();
-        let alone = |row: usize| self.log_probs(&sample.select(&[row]), row);
+        let alone = |row: usize| self.values(&sample.select(&[row]), row);
         let words = |row: usize| format!("in {} ({})", sample.describe(row), self.describe());
         check_alone(&offsets, together, self.size, alone, words)
     }
@@ -101,13 +110,14 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
             let twin = format!("in the same state under other labels, {}", renamed.describe(k));
             (format!("in {}", sample.describe(k)), twin)
         };
-        self.compare(law, values, &self.log_probs(&renamed, 0)?, words)
+        self.compare(law, values, &self.values(&renamed, 0)?, words)
     }
 
     /// Checks that `Policy::on_host`, which roll-outs use, returns the same log-probabilities as `evaluate`.
     fn check_host(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
-        // `on_host` is used neither with conditions nor for a prior, so nothing is checked in these cases.
-        if self.conditions.is_some() || self.part == Quantity::LogPrior {
+        // `on_host` is used neither with conditions nor for a prior or log F, so nothing is checked in these
+        // cases.
+        if self.conditions.is_some() || matches!(self.part, Quantity::LogPrior | Quantity::LogFlow) {
             return Ok(());
         }
         let Some(on_host) = self.policy.on_host(self.direction()) else { return Ok(()) };
@@ -135,7 +145,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let part = self.describe();
         let (here, there) = words(k);
         let detail =
-            format!("the log-probability ({part}) of one action is {value} {here}, but {other} {there}");
+            format!("the value ({part}) of one state and action is {value} {here}, but {other} {there}");
         Err(Error::contract(law, detail))
     }
 }
@@ -193,16 +203,21 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
     let Some(dist) = dist else { return Ok(vec![0.0; sample.len()]) };
     let all: Vec<usize> = (0..sample.len()).collect();
     let values = to_host(&dist.log_prob(&all, &sample.actions)?);
+    without_nan("log-probability that the policy returns", values)
+}
+
+/// Returns the values, or [`Error::NonFinite`] if one of them is NaN. `what` names a value.
+fn without_nan(what: &'static str, values: Vec<f64>) -> Result<Vec<f64>> {
     let Some(row) = values.iter().position(|value| value.is_nan()) else { return Ok(values) };
     let remedy = "let the network return finite numbers for every state: look for a division by 0, a mean \
         over no nodes or a logarithm of 0";
-    Err(Error::non_finite("log-probability that the policy returns", row, values[row], remedy))
+    Err(Error::non_finite(what, row, values[row], remedy))
 }
 
 /// Checks the laws of a policy, and of its prior if it has one, in states of random walks. The probabilities
-/// for a state must not depend on other states of the batch. If states that differ only in labels are one
-/// object, the policy must be equivariant. Roll-outs on the host must sample from the distribution that is
-/// trained. Conditions are drawn from `conditions`.
+/// and log F of a state must not depend on other states of the batch. If states that differ only in labels
+/// are one object, the policy must be equivariant. Roll-outs on the host must sample from the distribution
+/// that is trained. Conditions are drawn from `conditions`.
 ///
 /// Returns `false` without a check if there is no source of conditions and the policy can't be evaluated
 /// without a condition ([`Error::Missing`] or [`Error::Shape`]). A trainer then checks the policy in its
@@ -235,16 +250,20 @@ pub fn check_policy<E: ReplayEnv>(
             return Ok(false);
         }
     }
-    for part in [Quantity::LogPf, Quantity::LogPb, Quantity::LogPrior] {
+    for part in [Quantity::LogPf, Quantity::LogPb, Quantity::LogPrior, Quantity::LogFlow] {
         let sample = if part == Quantity::LogPb { &backward } else { &forward };
         if sample.len() == 0 {
             continue;
         }
         budget.call_watch()?;
         let mut check = PartCheck { env, policy: &env.uniform(), conditions: None, part, size: 0.0 };
-        let uniform = check.log_probs(sample, 0)?;
+        let uniform = check.values(sample, 0)?;
         check = PartCheck { policy, conditions, ..check };
-        let values = check.log_probs(sample, 0)?;
+        let values = check.values(sample, 0)?;
+        if part == Quantity::LogFlow && values.iter().all(|&log_flow| log_flow == 0.0) {
+            // The policy has no log F, or a log F of 0 that nothing has changed yet.
+            continue;
+        }
         check.size = logit_size(&values, &uniform);
         check.check_independence(sample, &values)?;
         check.check_equivariance(sample, &values)?;

@@ -56,10 +56,8 @@ pub(crate) fn check_alone(
         let alone = alone(row).map_err(fails)?;
         let differing = |pair: &(&f64, &f64)| !equal_up_to_rounding(*pair.0, *pair.1, size);
         if let Some((together, alone)) = together.iter().zip(&alone).find(differing) {
-            let detail = format!(
-                "a log-probability is {together} in a batch of {n} states, but {alone} alone, {}",
-                words(row)
-            );
+            let detail =
+                format!("a value is {together} in a batch of {n} states, but {alone} alone, {}", words(row));
             return Err(Error::contract(rule, detail));
         }
     }

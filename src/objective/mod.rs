@@ -203,7 +203,8 @@ pub trait Objective: Send + std::fmt::Debug {
     /// if the residuals need too much memory.
     ///
     /// Operations of `tch` panic if shapes don't match; their `f_` variants return an error (`a.f_sub(&b)?`
-    /// for `&a - &b`).
+    /// for `&a - &b`), to which a trainer adds the objective's name and the numbers of trajectories and
+    /// transitions.
     ///
     /// # Errors
     /// The errors of [`residuals`](Self::residuals); [`Error::Shape`] for residuals and weights that aren't
@@ -221,6 +222,30 @@ impl<O: Objective + 'static> From<O> for Box<dyn Objective> {
     }
 }
 
+/// Computes the loss of a batch, and checks that it is a single number. An error of libtorch or a loss of
+/// another shape is reported with the objective's name and the lengths of the scores, because most such
+/// errors come from a mixture of numbers per trajectory and per transition.
+pub(crate) fn checked_loss(
+    objective: &dyn Objective,
+    scores: &Scores,
+    regression: RegressionLoss,
+) -> Result<Tensor> {
+    let n_trajectories = scores.offsets.len().saturating_sub(1);
+    let lengths = format!("{n_trajectories} trajectories with {} transitions", scores.log_pf.numel());
+    let loss = objective.loss(scores, regression).map_err(|error| match error {
+        Error::Torch(error) => {
+            Error::external(objective.name(), format!("{error} (in the loss of {lengths})"))
+        }
+        other => other,
+    })?;
+    if loss.numel() == 1 {
+        return Ok(loss);
+    }
+    let remedy = "let the objective return one number for the whole batch, such as the mean of its losses";
+    let what = format!("the loss of {} for {lengths}", objective.name());
+    Err(Error::shape(what, vec![], loss.size(), remedy))
+}
+
 /// Converts the settings of an objective to JSON.
 fn as_json(settings: &impl Serialize) -> Value {
     // Settings are numbers and enums of numbers, which JSON can always represent.
@@ -231,4 +256,42 @@ fn as_json(settings: &impl Serialize) -> Value {
 pub(crate) fn mean_weights(values: &Tensor) -> Tensor {
     let n = values.numel().max(1) as f64;
     Tensor::full_like(values, 1.0 / n).detach()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wrong objective, which adds numbers per transition to numbers per trajectory, or returns a number
+    /// per trajectory.
+    #[derive(Debug)]
+    struct Wrong {
+        mixes: bool,
+    }
+
+    impl Objective for Wrong {
+        fn name(&self) -> &'static str {
+            "a wrong objective"
+        }
+        fn needs(&self) -> Quantities {
+            Quantities::default()
+        }
+        fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
+            let other = if self.mixes { &scores.log_pf } else { &scores.log_reward };
+            Ok(scores.log_reward.f_sub(other)?)
+        }
+    }
+
+    #[test]
+    fn errors_of_a_loss_name_the_objective_and_both_lengths() {
+        let [pf, pb, r] = [3, 3, 2].map(|n| Tensor::zeros([n], (tch::Kind::Float, tch::Device::Cpu)));
+        let scores = Scores::new(vec![0, 1, 3], pf, pb, r);
+        for (mixes, shown) in [(true, "must match"), (false, "[2]")] {
+            let error = checked_loss(&Wrong { mixes }, &scores, RegressionLoss::default()).unwrap_err();
+            let message = error.to_string();
+            for part in ["a wrong objective", "2 trajectories with 3 transitions", shown] {
+                assert!(message.contains(part), "{message}");
+            }
+        }
+    }
 }

@@ -5,6 +5,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::StateFeatures;
 use super::dense_config::MlpPolicyConfig;
+use super::estimators::checked_conditions;
 use super::torso::{Torso, VectorTorso};
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
@@ -249,19 +250,8 @@ impl<F> MlpPolicy<F> {
             kind,
             device,
         )?;
-        let expected = [states.len() as i64, self.config.estimators.n_conditions];
-        let conditions = match conditions {
-            None if self.config.estimators.n_conditions == 0 => None,
-            Some(c) if c.size() == expected => Some(c.to_device(device).to_kind(kind)),
-            conditions => {
-                return Err(Error::shape(
-                    "the conditions",
-                    expected.to_vec(),
-                    conditions.map_or_else(Vec::new, Tensor::size),
-                    "give one row of `n_conditions` numbers per state",
-                ));
-            }
-        };
+        let n_conditions = self.config.estimators.n_conditions;
+        let conditions = checked_conditions(conditions, states.len(), n_conditions, &self.parameters)?;
         Ok(Inputs { vectors, conditions })
     }
 }

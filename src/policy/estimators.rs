@@ -1,11 +1,39 @@
 //! Conversion of the output of a network to the evaluation of a policy.
 
-use crate::Result;
+use tch::Tensor;
+
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, Masks};
-use crate::nn::NetworkOutput;
+use crate::nn::{NetworkOutput, Parameters};
 use crate::policy::Evaluation;
 use crate::quantity::{Quantities, Quantity};
+use crate::{Error, Result};
+
+/// Checks and returns the conditions of `n_states` states, `[n_states, n_conditions]`, in the dtype and on
+/// the device of `parameters`; `None` for a policy without conditions.
+///
+/// # Errors
+/// [`Error::Shape`] for conditions of another shape, and for missing conditions.
+pub(super) fn checked_conditions(
+    conditions: Option<&Tensor>,
+    n_states: usize,
+    n_conditions: i64,
+    parameters: &Parameters,
+) -> Result<Option<Tensor>> {
+    let expected = [n_states as i64, n_conditions];
+    match conditions {
+        None if n_conditions == 0 => Ok(None),
+        Some(c) if c.size() == expected => {
+            Ok(Some(c.to_device(parameters.device()).to_kind(parameters.kind())))
+        }
+        conditions => Err(Error::shape(
+            "the conditions",
+            expected.to_vec(),
+            conditions.map_or_else(Vec::new, Tensor::size),
+            "give one row of `n_conditions` numbers per state",
+        )),
+    }
+}
 
 impl Evaluation<GraphActionCategorical> {
     /// Creates distributions over the legal actions of each state from the logits of a network. Without

@@ -16,7 +16,7 @@ use super::replicas::join_scores;
 use super::{Companion, Context, TrainEnv};
 use crate::env::Env;
 use crate::nn::Parameters;
-use crate::objective::{Objective, SCORING, Scores, Scoring, score_as};
+use crate::objective::{Objective, SCORING, Scores, Scoring, checked_loss, score_as};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::{Container, Trajectories};
@@ -196,14 +196,7 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
     let objective = context.objective.as_ref();
     let mut losses = Vec::new();
     for part in &scores.parts {
-        let loss = objective.loss(&part.whole, context.config.regression)?;
-        if loss.numel() != 1 {
-            let what = format!("the loss of {}", objective.name());
-            let remedy = "let the objective return one number for the whole batch, such as the mean of its \
-                losses";
-            return Err(Error::shape(what, vec![], loss.size(), remedy));
-        }
-        losses.push(loss);
+        losses.push(checked_loss(objective, &part.whole, context.config.regression)?);
     }
     let n = losses.len();
     let sum = losses.into_iter().reduce(|sum, loss| sum + loss);

@@ -22,11 +22,9 @@ def check_kind(name: str, value: Any, base: type, example: str) -> None:
     """Raises a `TypeError` for a value that isn't an object of a subclass of `base`."""
     if isinstance(value, base) and type(value) is not base:
         return
-    wrap = ""
-    if name == "policy" and isinstance(value, torch.nn.Module):
-        wrap = "; wrap your own torch module in VectorModule or GraphModule"
-    expected = f"expected an object of a class of the library, such as {example}{wrap}"
-    raise TypeError(f"{name} is {kind_name(value)}: {expected}")
+    raise TypeError(
+        f"{name} is {kind_name(value)}: expected an object of a class of the library, such as {example}"
+    )
 
 
 def describe(*parts: Any) -> list[Any]:

@@ -81,8 +81,8 @@ class Network(torch.nn.Module):
     The parameters of a network are the library's own tensors, so any optimizer can train them. A call with
     states returns an `Evaluation`, with gradients unless torch's gradients are off. A `Sampler` draws
     trajectories from the network, and `score` computes their log-probabilities. A `Trainer` accepts the
-    network instead of a policy's settings, and trains the network's own parameters. If the policy is around a
-    custom module, the attribute `module` is this module.
+    network instead of a policy's settings, and trains the network's own parameters. The custom modules of the
+    policy are submodules under the names of their settings: `module`, `backward`, `flow` and `log_z`.
 
     `to` with another device or dtype replaces the parameters, so create optimizers after this call, as for
     any module. Only a trainer's steps use noise on weights (`weight_noise`); a `Sampler` draws without noise.
@@ -120,6 +120,11 @@ class Network(torch.nn.Module):
             )
         check(flow, "flow", bool)
         check(double, "double", bool)
+        if not flow and "flow" in settings._own_modules():
+            raise ValueError(
+                f"flow is False, but {kind_name(settings)}.flow is a module: expected flow=True, or a policy "
+                "without a module of log F"
+            )
         if flow and isinstance(settings, Uniform):
             raise ValueError(
                 "flow is True for a uniform policy, which estimates no state flows: expected flow=False"
@@ -144,11 +149,10 @@ class Network(torch.nn.Module):
             delattr(self, name)
         self._parameters.clear()
         self._buffers.clear()
-        own = self.settings._module()
         known: set[int] = set()
-        if isinstance(own, torch.nn.Module):
-            self.module = own
-            known = {id(tensor) for tensors in (own.parameters(), own.buffers()) for tensor in tensors}
+        for name, own in self._torch_modules():
+            self.add_module(name, own)
+            known |= {id(tensor) for tensors in (own.parameters(), own.buffers()) for tensor in tensors}
         self._registered: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         tensors = session.parameters()
         if not self._fixed_names:
@@ -175,6 +179,10 @@ class Network(torch.nn.Module):
                 holder.register_parameter(name, tensor)  # type: ignore[arg-type]
             else:
                 holder.register_buffer(name, tensor)
+
+    def _torch_modules(self) -> list[tuple[str, torch.nn.Module]]:
+        own = self.settings._own_modules()
+        return [(name, module) for name, module in own.items() if isinstance(module, torch.nn.Module)]
 
     def _check_own(self) -> None:
         """Raises an error if other tensors have replaced the library's own parameters, because the library
@@ -265,8 +273,7 @@ class Network(torch.nn.Module):
         if after.device.type not in ("cpu", "cuda"):
             raise TypeError(f"the device of the policy is {after.device}: expected cpu or cuda")
         frozen = self._frozen_names()
-        own = self.settings._module()
-        if isinstance(own, torch.nn.Module):
+        for _, own in self._torch_modules():
             own._apply(fn)  # type: ignore[no-untyped-call]
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
         build_settings = self._build_settings | {

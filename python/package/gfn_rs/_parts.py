@@ -71,15 +71,14 @@ def parts(
     teacher = sources.get("teacher")
     search = sources.get("search")
     hindsight = sources.get("relabelling of conditions")
-    if (
-        teacher is not None
-        and teacher.policy._module() is not None
-        and teacher.policy._module() is policy._module()
-    ):
-        raise ValueError(
-            "Teacher.policy has the same module as the policy: expected another module, such as "
-            "copy.deepcopy(module)"
-        )
+    if teacher is not None:
+        ours = [id(module) for module in policy._own_modules().values()]
+        if any(id(module) in ours for module in teacher.policy._own_modules().values()):
+            raise ValueError(
+                "Teacher.policy has the same module as the policy: expected another module, such as "
+                "copy.deepcopy(module)"
+            )
+        teacher.policy._check_used({"flow": False, "log_z": True}, "a teacher's trajectory balance")
     if source is not None and n_conditions > 0:
         raise ValueError(
             "sources has a Source, and the trainer has conditions: expected no Source, because its objects "
@@ -169,14 +168,17 @@ def _prior(
             "prior is a trainer whose policy uses the gradient of its target "
             f"(langevin_clip={prior.policy.langevin_clip!r}): expected a trainer with langevin_clip=None"
         )
-    # The prior gets a copy of its module, because otherwise training would change the prior's module, too.
-    module = copy.deepcopy(prior.policy._module())
-    if module is not None and _tensors(module) & _tensors(prior.policy._module()):
+    # The prior gets copies of its modules, because otherwise training would change the prior's modules, too.
+    # Only P_F of a prior is used, so that it needs no log F.
+    own = prior.policy._own_modules()
+    copied = copy.deepcopy({name: module for name, module in own.items() if name != "flow"})
+    if any(_tensors(module) & _tensors(own[name]) for name, module in copied.items()):
         raise ValueError(
             "prior has a module that copy.deepcopy doesn't copy, so training would change it, too: expected "
             "a torch.nn.Module that can be copied"
         )
-    return (prior.policy if module is None else replace(prior.policy, module=module)), [
+    changes = {**copied, **({"flow": None} if "flow" in own else {})}
+    return (replace(prior.policy, **changes) if changes else prior.policy), [
         (name, tensor.detach()) for name, tensor in prior._session.parameters()
     ]
 

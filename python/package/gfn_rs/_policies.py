@@ -6,6 +6,10 @@ the hidden layers of a perceptron. The perceptron maps the condition to a factor
 same network can be sharp at one temperature and flat at another (Kim et al. 2024).
 
 `initial_log_z` is the initial value of log Z. With None, the initial value is estimated from the first batch.
+
+With conditions log Z depends on the condition. By default it is a perceptron of the condition. `log_z`
+replaces it by a custom `torch.nn.Module`, which maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Its
+learning rate is `Adam.log_z_lr`, as for the library's own log Z.
 """
 
 from __future__ import annotations
@@ -30,9 +34,22 @@ Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
 class Policy(Settings):
     """The base class of policies, which are the settings of networks."""
 
-    def _module(self) -> Any:
-        """Returns the custom torch module of this policy; None if the policy has no such module."""
-        return None
+    def _own_modules(self) -> dict[str, Any]:
+        """Returns the custom torch modules of this policy, by the names of their settings."""
+        held = {name: getattr(self, name, None) for name in ("module", "backward", "flow", "log_z")}
+        return {name: value for name, value in held.items() if not isinstance(value, (str, type(None)))}
+
+    def _check_used(self, used: dict[str, bool], user: str) -> None:
+        """Raises an error for a module of log F or log Z that `user`, an objective, doesn't use."""
+        for name, words, example in (
+            ("flow", "log F of states", "DetailedBalance()"),
+            ("log_z", "log Z", "TrajectoryBalance()"),
+        ):
+            if name in self._own_modules() and not used[name]:
+                raise ValueError(
+                    f"{type(self).__name__}.{name} is a module, but {user} doesn't use {words}: expected "
+                    f"None, or an objective that uses {words}, such as {example}"
+                )
 
     @suggests_names
     def build(
@@ -75,6 +92,11 @@ def _estimators(policy: Any) -> dict[str, Any]:
         "initial_log_z": plain(policy.initial_log_z, "initial_log_z"),
         "logit_scale": None if scale is None else _layers(plain(scale, "logit_scale")),
     }
+
+
+def _backward(policy: Any) -> str:
+    """Returns the variant of P_B. A custom module of P_B is a separate network."""
+    return variant(policy.backward) if isinstance(policy.backward, str) else "Separate"
 
 
 def _perceptron(policy: Any) -> dict[str, Any]:
@@ -166,6 +188,7 @@ class GraphNet(_Graphs):
     jumping: Literal["last", "concat", "max"] = "last"
     unit: float = 1.0
     closed_walks: int | None = None
+    log_z: torch.nn.Module | None = None
 
     def _values(self) -> dict[str, Any]:
         conv: Any = (
@@ -208,19 +231,17 @@ class EdgeMlp(Policy):
 
 
 class _OwnNetwork(Policy):
-    """The base class of policies around a custom module: a `torch.nn.Module`, or any callable with
-    `named_parameters`."""
+    """The base class of policies around custom modules. `module` is a `torch.nn.Module`, or any callable with
+    `named_parameters`. The other modules are `torch.nn.Module`s."""
 
     _takes: str
+    module: Callable[..., Any]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        module = self._module()
+        module = self.module
         if isinstance(module, type) or not (callable(module) and hasattr(module, "named_parameters")):
             raise TypeError(f"module is {module!r:.200}: expected a torch.nn.Module that takes {self._takes}")
-
-    def _module(self) -> Any:
-        return getattr(self, "module")
 
 
 @dataclass(frozen=True)
@@ -237,6 +258,31 @@ class GraphModule(_OwnNetwork, _Graphs):
     `env.encoding` has the names of the classes and attributes of molecules and fragments. The module's input
     always has at least one node: if all graphs of a batch are empty, a graph with one node is added, and the
     output for this graph is dropped.
+
+    backward
+        P_B: `uniform`, learned from the embeddings of `module` (`shared_torso`), or a separate module with
+        the arguments and the results of `module`. The library adds the heads of P_B.
+    flow
+        A module with the arguments of `module` that computes log F of each graph, `[B]` or `[B, 1]`, for
+        objectives that use state flows. None for a head on the embeddings of `module`.
+    log_z
+        A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
+
+    The library trains, saves and copies these modules, too, and the rules for `module` apply to them.
+
+    >>> import gfn_rs as gfn, torch
+    >>> class Degrees(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.node, self.graph = torch.nn.Linear(1, 16), torch.nn.Linear(1, 16)
+    ...     def forward(self, batch):
+    ...         degrees = torch.bincount(batch.edge_index[0], minlength=len(batch.batch)).float()
+    ...         sums = torch.zeros(batch.n_graphs).index_add(0, batch.batch, degrees)
+    ...         return self.node(degrees[:, None]), self.graph(sums[:, None])
+    >>> policy = gfn.GraphModule(Degrees(), 16, 16, backward=Degrees())
+    >>> trainer = gfn.Trainer(gfn.GraphBuilding(3), lambda graphs: graphs.n_edges / 4, policy, batch=8)
+    >>> trainer.fit(2).steps_done
+    2
     """
 
     _takes = "a GraphBatch"
@@ -244,7 +290,9 @@ class GraphModule(_OwnNetwork, _Graphs):
     module: Callable[[_gfn.GraphBatch], Any]
     node_width: int
     graph_width: int
-    backward: Literal["uniform", "shared_torso"] = "uniform"
+    backward: Literal["uniform", "shared_torso"] | torch.nn.Module = "uniform"
+    flow: torch.nn.Module | None = None
+    log_z: torch.nn.Module | None = None
     pair_walks: int | None = None
     initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
@@ -255,7 +303,7 @@ class GraphModule(_OwnNetwork, _Graphs):
         return {
             "node_width": plain(self.node_width, "node_width"),
             "graph_width": plain(self.graph_width, "graph_width"),
-            "backward": variant(self.backward),
+            "backward": _backward(self),
             "pair_walks": plain(self.pair_walks, "pair_walks"),
             "symmetry": variant(self.symmetry),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
@@ -272,8 +320,8 @@ class DagModule(_OwnNetwork):
 
     Matrices have the trainer's dtype and device, and so must the embeddings. The library adds the heads: the
     logit of an edge depends on the embeddings of both nodes and of the graph. In all other respects a
-    `DagModule` is like a `GraphModule`, except that the module may distinguish nodes, because variables are
-    different from each other.
+    `DagModule` is like a `GraphModule`, except that modules may distinguish nodes, because variables are
+    different from each other. `backward`, `flow` and `log_z` are the settings of `GraphModule`.
     """
 
     _takes = "adjacency matrices"
@@ -281,7 +329,9 @@ class DagModule(_OwnNetwork):
     module: Callable[..., Any]
     node_width: int
     graph_width: int
-    backward: Literal["uniform", "shared_torso"] = "uniform"
+    backward: Literal["uniform", "shared_torso"] | torch.nn.Module = "uniform"
+    flow: torch.nn.Module | None = None
+    log_z: torch.nn.Module | None = None
     initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
@@ -290,7 +340,7 @@ class DagModule(_OwnNetwork):
         return {
             "node_width": plain(self.node_width, "node_width"),
             "graph_width": plain(self.graph_width, "graph_width"),
-            "backward": variant(self.backward),
+            "backward": _backward(self),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
             "estimators": _estimators(self),
         }
@@ -306,8 +356,27 @@ class VectorModule(_OwnNetwork):
         The input of the module. `one_hot` is a tensor `[n, entries * values]` in the trainer's dtype, with a
         block for each entry of a state and a 1 at the entry's value. `entries` is an int64 tensor `[n,
         entries]` of the entries themselves, for modules with embedding tables.
+    backward
+        P_B: `uniform`, learned from the embeddings of `module` (`shared_torso`), or a separate module with
+        the arguments and the results of `module`. The library adds the heads of P_B.
+    flow
+        A module with the arguments of `module` that computes log F of each state, `[n]` or `[n, 1]`, for
+        objectives that use state flows. None for a head on the embeddings of `module`.
+    log_z
+        A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
     heads
         The number of heads of P_F, as in `Mlp`.
+
+    The library trains, saves and copies all of these modules.
+
+    >>> import gfn_rs as gfn, torch
+    >>> net = lambda n: torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU(), torch.nn.Linear(32, n))
+    >>> policy = gfn.VectorModule(net(32), 32, backward=net(32), flow=net(1))
+    >>> trainer = gfn.Trainer(
+    ...     gfn.HyperGrid(2, 4), gfn.HyperGridReward(), policy, gfn.DetailedBalance(), batch=16
+    ... )
+    >>> trainer.fit(2).steps_done
+    2
 
     In a trainer with conditions, the conditions of the states, `[n, width]`, are a second argument. The
     output for a state must depend neither on the other states of the batch nor on chance, as in
@@ -319,7 +388,9 @@ class VectorModule(_OwnNetwork):
     module: Callable[..., Any]
     width: int
     inputs: Literal["one_hot", "entries"] = "one_hot"
-    backward: Literal["uniform", "shared_torso"] = "shared_torso"
+    backward: Literal["uniform", "shared_torso"] | torch.nn.Module = "shared_torso"
+    flow: torch.nn.Module | None = None
+    log_z: torch.nn.Module | None = None
     initial_log_z: float | None = None
     heads: int = 1
     logit_scale: Sequence[int] | None = None
@@ -328,7 +399,7 @@ class VectorModule(_OwnNetwork):
         return {
             "width": plain(self.width, "width"),
             "inputs": self.inputs,
-            "backward": variant(self.backward),
+            "backward": _backward(self),
             "heads": plain(self.heads, "heads"),
             "estimators": _estimators(self),
         }
@@ -354,6 +425,7 @@ class Mlp(Policy):
     heads: int = 1
     weight_noise: float | None = None
     logit_scale: Sequence[int] | None = None
+    log_z: torch.nn.Module | None = None
 
     def _values(self) -> dict[str, Any]:
         return {**_perceptron(self), "heads": plain(self.heads, "heads")}
@@ -362,13 +434,19 @@ class Mlp(Policy):
 @dataclass(frozen=True)
 class SequenceNet(Policy):
     """A network whose input is the tokens written so far, for sequences that are written from left to
-    right."""
+    right.
+
+    In a trainer with conditions, a linear map of the condition is added to the embedding of each token.
+    Sampling is slower with conditions, because each step reads the sequences from their start.
+    """
 
     kind: Literal["lstm", "gru", "transformer"] = "transformer"
     width: int = 64
     layers: int = 2
     heads: int = field(default=4, metadata=needs("kind", "transformer"))
     initial_log_z: float | None = None
+    logit_scale: Sequence[int] | None = None
+    log_z: torch.nn.Module | None = None
 
     def _values(self) -> dict[str, Any]:
         kind: Any = {"transformer": {"heads": self.heads}} if self.kind == "transformer" else self.kind
@@ -385,13 +463,16 @@ class SequenceModule(_OwnNetwork):
 
     The module gets all tokens of a sequence in each call, like the module of a `VectorModule` with
     `inputs="entries"`. `SequenceNet` is faster for long sequences, because it keeps its hidden state between
-    tokens. Each state has only one backward move, so P_B isn't learned.
+    tokens. Each state has only one backward move, so P_B isn't learned, and there is no setting `backward`.
+    `flow` and `log_z` are the settings of `VectorModule`.
     """
 
     _takes = "tokens and lengths"
 
     module: Callable[..., Any]
     width: int
+    flow: torch.nn.Module | None = None
+    log_z: torch.nn.Module | None = None
     initial_log_z: float | None = None
     logit_scale: Sequence[int] | None = None
 

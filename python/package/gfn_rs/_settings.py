@@ -15,6 +15,7 @@ from inspect import signature
 from typing import Any, Literal, TypeVar, Union
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 
 from ._suggestions import ConstructorSignature, refuse_unknown
@@ -129,6 +130,7 @@ def _words(hint: Any) -> str:
         bool: "True or False",
         str: "a text",
         type(None): "None",
+        torch.nn.Module: "a torch.nn.Module",
     }
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:

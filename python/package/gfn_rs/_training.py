@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from . import _gfn, _results
+from . import _envs, _gfn, _results
 from ._checks import (
     check_kind,
     check_seed,
@@ -30,7 +30,7 @@ from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts, shares
 from ._progress import Line
-from ._settings import AT_ONCE, check, plain, variant
+from ._settings import AT_ONCE, check, kind_name, plain, variant
 from ._suggestions import suggests_names
 from ._conditioning import Conditioning, Conditions
 from ._envs import Environment
@@ -58,21 +58,47 @@ Columns = dict[str, npt.NDArray[Any]]
 # The names of the numbers in a step's record, in the order in which the extension returns these numbers.
 FIGURES = ("step", "loss", "log_z", "mean_len", "grad_norm", "seconds", "reward_calls")
 
-# The modules for which a warning was issued because their embeddings have no gradients.
-_DETACHED: list[weakref.ref[Any]] = []
-_DETACHED_WORDS = (
-    "the module's embeddings have no gradients, so only the heads are trained: don't detach the embeddings, "
-    "and don't compute them under torch.no_grad()"
-)
+# The modules for which a warning was issued because their results have no gradients, each with the warning.
+_DETACHED: list[tuple[weakref.ref[Any], str]] = []
 
 
-def _warn_of_detached(module: Any) -> None:
-    """Warns that a module's embeddings have no gradients, so that training doesn't change the module. The
-    extension calls this function."""
-    _DETACHED[:] = [one for one in _DETACHED if one() is not None]
+def _warn_of_detached(module: Any, setting: str, name: str) -> None:
+    """Warns that a module's results have no gradients, so that training doesn't change the module. The
+    extension calls this function. `name` names the module in the warning."""
+    trained = "only the heads are" if setting in ("module", "backward") else "it isn't"
+    message = (
+        f"the results of {name} have no gradients, so {trained} trained: don't detach the results, and don't "
+        "compute them under torch.no_grad()"
+    )
+    _DETACHED[:] = [one for one in _DETACHED if one[0]() is not None]
     with contextlib.suppress(TypeError):
-        _DETACHED.append(weakref.ref(module))
-    _warnings.warn(_DETACHED_WORDS, TrainingWarning, stacklevel=2)
+        _DETACHED.append((weakref.ref(module), message))
+    _warnings.warn(message, TrainingWarning, stacklevel=2)
+
+
+def _check_policy(policy: Any, env: Environment) -> None:
+    """Raises an error for an object that isn't a policy. For a torch module, the error names the policy class
+    that takes a module in this environment."""
+    if not isinstance(policy, torch.nn.Module):
+        check_kind("policy", policy, Policy, "GraphNet()")
+        return
+    name = kind_name(policy)
+    if isinstance(env, (_envs.Box, _envs.Line, _envs.Diffusion)):
+        raise TypeError(
+            f"policy is {name}, a torch module: expected BoxNet(), LineNet() or DiffusionNet(), because a "
+            "policy of points can't have a custom module; train the module by a custom loop over `env.step`"
+        )
+    wrapper = "VectorModule(module, width)"
+    if isinstance(env, _envs.BayesianStructure):
+        wrapper = "DagModule(module, node_width, graph_width)"
+    elif isinstance(env.initial(1), _gfn.Graphs):
+        wrapper = "GraphModule(module, node_width, graph_width)"
+    elif isinstance(env, (_envs.BitSequence, _envs.TokenSequence)):
+        wrapper += " or SequenceModule(module, width)"
+    raise TypeError(
+        f"policy is {name}, a torch module: expected a policy around the module, {wrapper}, to which the "
+        "library adds the heads for the moves"
+    )
 
 
 # A trainer warns when this number of batches has been drawn from it without a call of `advance` in between.
@@ -202,7 +228,7 @@ class Trainer:
         built = policy if isinstance(policy, Network) else None
         policy = policy.settings if isinstance(policy, Network) else policy
         check_kind("env", env, Environment, "Ring(4)")
-        check_kind("policy", policy, Policy, "GraphNet()")
+        _check_policy(policy, env)
         check_kind("objective", objective, Objective, "TrajectoryBalance()")
         of_rewards = reward_arguments(reward)
         of_sizes = all(
@@ -276,13 +302,15 @@ class Trainer:
             "double": bool(double),
         }
         new_session = _gfn.Session(env._env, session)
+        used = new_session.heads()
+        policy._check_used(used, type(objective).__name__)
         self._network: Network | None = None
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
             # All checks of settings come before `_lend_policy`, because this call takes the policy away from
             # the trainer or network that uses it now.
-            _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
+            _check_built(built, env, n_conditions, str(device), bool(double), used)
             if actors is not None:
                 actors._check_free(n_conditions, conditions)
             new_session = built._lend_policy(lambda policy: _gfn.Session(env._env, session, policy))
@@ -549,7 +577,7 @@ class Trainer:
                 "device": str(self.device),
                 "double": bool(self.double),
             }
-            made |= self._session.heads()
+            made |= {name: self._session.heads()[name] for name in ("flow", "paths")}
             self._network = Network(self.env, self.policy, self._session, made)
             self._network._trained = True
         return self._network
@@ -699,9 +727,9 @@ class Trainer:
     @property
     def warnings(self) -> Sequence[str]:
         """The warnings that this trainer has issued so far."""
-        module = self.policy._module()
-        detached = module is not None and any(one() is module for one in _DETACHED)
-        return [*self._session.warnings(), *self._own_warnings, *([_DETACHED_WORDS] if detached else [])]
+        modules = [id(module) for module in self.policy._own_modules().values()]
+        detached = [message for module, message in _DETACHED if id(module()) in modules]
+        return [*self._session.warnings(), *self._own_warnings, *detached]
 
     @property
     def replay_len(self) -> int | None:

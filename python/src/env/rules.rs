@@ -24,7 +24,7 @@ impl Failures {
     /// Calls Python code. If it raises an exception (also for Ctrl-C), the exception is stored until the
     /// caller of the library raises it. As long as an exception is stored, nothing is called, and the result
     /// is `None`.
-    pub(super) fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+    pub(crate) fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return None;
         }

@@ -3,7 +3,11 @@
 
 use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
-use gfn::nn::{Embeddings, GraphNet, GraphNetConfig, Scope, SymmetryInput, TensorTorso};
+use gfn::nn::{
+    Embeddings, GraphNet, GraphNetConfig, GraphNetwork, NetworkOutput, Parameters, Scope, SymmetryInput,
+    TensorTorso,
+};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::GraphPolicy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -59,44 +63,38 @@ pub(crate) enum GraphView {
     Adjacency(i64),
 }
 
+/// A module that is called with graphs.
 #[derive(Debug)]
-struct ModuleTorso {
+struct GraphCaller {
     caller: ModuleCaller,
-    widths: (i64, i64),
     view: GraphView,
 }
 
-impl ModuleTorso {
-    fn ask(
+impl GraphCaller {
+    /// Calls the module with a batch of at least one graph. Also returns the number of graphs, 0 or 1, that
+    /// were added to the batch, each with one node, and for which the result has rows at its end.
+    fn call<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         batch: &GraphBatch<'_>,
         conditions: Option<&Tensor>,
-    ) -> PyResult<Embeddings> {
+    ) -> PyResult<(Bound<'py, PyAny>, i64)> {
         match self.view {
-            _ if batch.is_empty() => {
-                let device = self.caller.device;
-                let kind = self.caller.kind;
-                let none = |width| Tensor::zeros([0, width], (kind, device));
-                Ok(Embeddings { nodes: none(self.widths.0), graphs: none(self.widths.1) })
-            }
-            GraphView::Batch => self.ask_of_batch(py, batch, conditions),
-            GraphView::Adjacency(n) => self.ask_of_adjacency(py, batch, n, conditions),
+            GraphView::Batch => self.call_with_batch(py, batch, conditions),
+            GraphView::Adjacency(n) => Ok((self.call_with_adjacency(py, batch, n, conditions)?, 0)),
         }
     }
 
-    /// Calls the module with a batch. If no graph of the batch has a node, a graph of one node is added, and
-    /// the embeddings of this graph and its node are dropped from the result. Otherwise a network that takes
-    /// a maximum over nodes, for example, would fail.
-    fn ask_of_batch(
+    /// Calls the module with a `PyBatch`. If no graph of the batch has a node, a graph of one node is added.
+    /// Otherwise a network that takes a maximum over nodes, for example, would fail.
+    fn call_with_batch<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         batch: &GraphBatch<'_>,
         conditions: Option<&Tensor>,
-    ) -> PyResult<Embeddings> {
+    ) -> PyResult<(Bound<'py, PyAny>, i64)> {
         let graphs = batch.len() as i64;
-        let nodes = batch.node_classes().size()[0];
-        let more = i64::from(nodes == 0);
+        let more = i64::from(batch.node_classes().size()[0] == 0);
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
         let of_nodes = |rows: &Tensor, value: i64| match more {
             0 => tensor(rows),
@@ -117,38 +115,59 @@ impl ModuleTorso {
             edge_attributes: tensor(batch.edge_attributes())?,
             conditions: conditions.map(of_graphs).transpose()?,
         };
-        let answer = self.caller.call(py, vec![Bound::new(py, py_batch)?.into_any()], None)?;
-        let (of_node, of_graph) = self.widths;
-        let embedded = self.caller.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
-        Ok(Embeddings {
-            nodes: embedded.nodes.narrow(0, 0, nodes),
-            graphs: embedded.graphs.narrow(0, 0, graphs),
-        })
+        Ok((self.caller.call(py, vec![Bound::new(py, py_batch)?.into_any()], None)?, more))
     }
 
-    fn ask_of_adjacency(
+    fn call_with_adjacency<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         batch: &GraphBatch<'_>,
         n: i64,
         conditions: Option<&Tensor>,
-    ) -> PyResult<Embeddings> {
-        let device = self.caller.device;
-        let kind = self.caller.kind;
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = (self.caller.kind, self.caller.device);
         let graphs = batch.len() as i64;
         if let Some(other) = batch.arrays.sizes().find(|&size| size as i64 != n) {
             return Err(PyValueError::new_err(format!(
                 "a graph has {other} nodes: expected {n} nodes, as in the environment"
             )));
         }
-        let (of_node, of_graph) = self.widths;
         let ends = batch.edge_index();
         let places = ends.get(0) * n + ends.get(1).remainder(n);
         let adjacency =
-            Tensor::zeros([graphs * n * n], (kind, device)).index_fill(0, &places, 1.0).view([graphs, n, n]);
-        let answer = self.caller.call(py, vec![tensors::to_python(py, &adjacency)?], conditions)?;
-        let embedded = self.caller.pair(&answer, &[graphs, n, of_node], &[graphs, of_graph])?;
-        Ok(Embeddings { nodes: embedded.nodes.reshape([graphs * n, of_node]), ..embedded })
+            Tensor::zeros([graphs * n * n], options).index_fill(0, &places, 1.0).view([graphs, n, n]);
+        self.caller.call(py, vec![tensors::to_python(py, &adjacency)?], conditions)
+    }
+}
+
+/// A module that computes embeddings of nodes and of graphs.
+#[derive(Debug)]
+struct ModuleTorso {
+    graphs: GraphCaller,
+    widths: (i64, i64),
+}
+
+impl ModuleTorso {
+    fn ask(
+        &self,
+        py: Python<'_>,
+        batch: &GraphBatch<'_>,
+        conditions: Option<&Tensor>,
+    ) -> PyResult<Embeddings> {
+        let GraphCaller { caller, view } = &self.graphs;
+        let (of_node, of_graph) = self.widths;
+        let graphs = batch.len() as i64;
+        let nodes = batch.node_classes().size()[0];
+        let (answer, more) = self.graphs.call(py, batch, conditions)?;
+        let nodes_shape = match *view {
+            GraphView::Batch => vec![nodes + more, of_node],
+            GraphView::Adjacency(n) => vec![graphs, n, of_node],
+        };
+        let embedded = caller.pair(&answer, &nodes_shape, &[graphs + more, of_graph])?;
+        Ok(Embeddings {
+            nodes: embedded.nodes.reshape([nodes + more, of_node]).narrow(0, 0, nodes),
+            graphs: embedded.graphs.narrow(0, 0, graphs),
+        })
     }
 }
 
@@ -158,7 +177,42 @@ impl TensorTorso for ModuleTorso {
     }
 
     fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embeddings> {
+        if batch.is_empty() {
+            let options = (self.graphs.caller.kind, self.graphs.caller.device);
+            let none = |width| Tensor::zeros([0, width], options);
+            return Ok(Embeddings { nodes: none(self.widths.0), graphs: none(self.widths.1) });
+        }
         call_python("the module", |py| self.ask(py, batch, conditions))
+    }
+}
+
+/// A network that has only log F, which a module computes.
+#[derive(Debug)]
+struct ModuleFlow {
+    graphs: GraphCaller,
+    /// An empty list, which holds the device and the dtype.
+    parameters: Parameters,
+}
+
+impl GraphNetwork for ModuleFlow {
+    fn forward(&self, batch: &GraphBatch<'_>, _wants: Quantities) -> Result<NetworkOutput> {
+        let caller = &self.graphs.caller;
+        let n = batch.len() as i64;
+        let log_flow = if batch.is_empty() {
+            Tensor::zeros([0], (caller.kind, caller.device))
+        } else {
+            let conditions = batch.conditions.as_ref().map(|rows| rows.to_kind(caller.kind));
+            call_python("the module", |py| {
+                let (answer, more) = self.graphs.call(py, batch, conditions.as_ref())?;
+                Ok(caller.numbers(&answer, "log F of graphs", n + more)?.narrow(0, 0, n))
+            })?
+        };
+        let values = std::iter::once((Quantity::LogFlow, log_flow)).collect();
+        Ok(NetworkOutput { values, ..NetworkOutput::default() })
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 }
 
@@ -171,17 +225,31 @@ struct Widths {
 
 /// Builds a policy of graphs around a Python module.
 pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome<BuiltPolicy<GraphEnv>> {
-    plan.build_around(|mut config: GraphNetConfig, of: Widths, plan, join| {
-        if matches!(view, GraphView::Adjacency(_)) {
-            // A module of adjacency matrices is for graphs whose nodes are distinct variables. Such graphs
-            // have no automorphisms, so the number of automorphisms isn't an input of the heads.
-            config.symmetry = SymmetryInput::Ignored;
-        }
-        let torso = |scope: &mut Scope<'_>| ModuleTorso {
-            caller: join(scope),
-            widths: (of.node_width, of.graph_width),
-            view,
-        };
-        Ok(GraphPolicy(GraphNet::with_tensor_torso(env, torso, config, plan.device, plan.kind, plan.rng)?))
-    })
+    let Widths { node_width, graph_width } = plan.own_settings()?;
+    let options = (plan.device, plan.kind);
+    plan.build_around(
+        |mut config: GraphNetConfig, plan, join| {
+            if matches!(view, GraphView::Adjacency(_)) {
+                // A module of adjacency matrices is for graphs whose nodes are distinct variables. Such
+                // graphs have no automorphisms, so the heads don't get the number of automorphisms.
+                config.symmetry = SymmetryInput::Ignored;
+            }
+            let torso = |scope: &mut Scope<'_>| ModuleTorso {
+                graphs: GraphCaller { caller: join(scope), view },
+                widths: (node_width, graph_width),
+            };
+            Ok(GraphPolicy(GraphNet::with_tensor_torso(
+                env,
+                torso,
+                config,
+                plan.device,
+                plan.kind,
+                plan.rng,
+            )?))
+        },
+        |caller| {
+            let parameters = Parameters::new(options.0, options.1);
+            Box::new(GraphPolicy(ModuleFlow { graphs: GraphCaller { caller, view }, parameters }))
+        },
+    )
 }

@@ -1,12 +1,13 @@
 //! Policies that are built from settings: a trainer's policy, the prior of its objective, and the policy of
 //! its teacher.
 
+mod estimators;
 pub(crate) mod graph_module;
 mod module;
 pub(crate) mod vector_module;
 
 pub(crate) use graph_module::{GraphView, PyBatch};
-pub(crate) use module::ModuleTensors;
+pub(crate) use module::PolicyModule;
 
 use std::sync::Arc;
 
@@ -22,29 +23,30 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tch::{Device, Kind};
 
+use crate::env::Failures;
 use crate::errors::Outcome;
 use crate::kinds::PyEnv;
 use crate::parts::BuildContext;
-use crate::references::Object;
 use crate::settings::{over_defaults, read};
 use crate::tensors::PyTensor;
-use module::ModuleCaller;
+use estimators::WithModules;
+use module::{ModuleCaller, Modules, join};
 
 /// A policy of any type.
 pub(crate) type AnyPolicy<E> = Box<dyn Policy<E> + Send>;
 
-/// A policy, and the Python module that it contains, if any.
+/// A policy, and the Python modules that it contains.
 pub(crate) struct BuiltPolicy<E> {
     pub(crate) policy: AnyPolicy<E>,
-    pub(crate) module: Option<Arc<ModuleTensors>>,
+    pub(crate) modules: Modules,
 }
 
-/// The class and the settings of a policy, and its Python module, if any.
+/// The class and the settings of a policy, and its Python modules by the names of their settings.
 #[derive(Default)]
 pub(crate) struct PolicySettings {
     class: String,
     values: Map<String, Value>,
-    module: Option<Py<PyAny>>,
+    modules: Vec<(String, Py<PyAny>)>,
 }
 
 impl<'py> FromPyObject<'_, 'py> for PolicySettings {
@@ -55,7 +57,12 @@ impl<'py> FromPyObject<'_, 'py> for PolicySettings {
         Ok(Self {
             class: policy.get_type().name()?.to_string(),
             values: read("a policy", &policy.call_method0("_values")?)?,
-            module: policy.call_method0("_module")?.extract()?,
+            modules: policy
+                .call_method0("_own_modules")?
+                .call_method0("items")?
+                .try_iter()?
+                .map(|item| item?.extract())
+                .collect::<PyResult<_>>()?,
         })
     }
 }
@@ -77,17 +84,32 @@ impl<E: PyEnv> BuildContext<'_, E> {
         needs: Needs,
         rng: &mut Rng,
     ) -> Outcome<BuiltPolicy<E>> {
-        let PolicySettings { class, mut values, module } = settings;
-        let module = module.map(|module| self.references.add(module));
+        let PolicySettings { class, mut values, modules } = settings;
+        let module = |(setting, object): (String, Py<PyAny>)| {
+            PolicyModule::new(&class, setting, self.references.add(object)).map(Arc::new)
+        };
+        let modules = modules.into_iter().map(module).collect::<PyResult<Modules>>()?;
+        let find = |setting| ModuleCaller::find(&modules, setting, self.device, self.kind);
+        if find("log_z").is_some() && needs.conditions == 0 {
+            return Err(PyValueError::new_err(format!(
+                "{class}.log_z is a module, which maps conditions to log Z, but the policy has no \
+                 conditions: expected None, because log Z is a single number without conditions"
+            ))
+            .into());
+        }
+        let flow = find("flow").filter(|_| needs.flow);
         if let Value::Object(estimators) = values.entry("estimators").or_insert_with(|| Map::new().into()) {
-            estimators.insert("flow".to_owned(), needs.flow.into());
+            let needs_head = needs.flow && flow.is_none();
+            estimators.insert("flow".to_owned(), needs_head.into());
             estimators.insert("n_conditions".to_owned(), needs.conditions.into());
         }
         values.insert("paths".to_owned(), needs.paths.into());
         let device = self.device;
         let kind = self.kind;
         let target = self.target.clone();
-        E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
+        let failures = self.failures;
+        let plan = Plan { class, settings: values, modules, flow, device, kind, target, failures, rng };
+        E::policy(self.space, plan)
     }
 
     /// Builds the frozen policy of a prior, with these parameter values. Only P_F of the prior is used. The
@@ -137,11 +159,15 @@ fn known_settings<C: Default + Serialize>(settings: &Map<String, Value>) -> Map<
 pub(crate) struct Plan<'a> {
     pub(crate) class: String,
     settings: Map<String, Value>,
-    /// The custom Python module of the policy, if it has one.
-    module: Option<Object>,
+    /// The custom Python modules of the policy.
+    modules: Modules,
+    /// The module that computes log F, if the policy has such a module and log F is needed.
+    flow: Option<ModuleCaller>,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
     pub(crate) target: Option<Arc<dyn Target>>,
+    /// The store of exceptions of the module that computes log Z.
+    failures: &'a Failures,
     pub(crate) rng: &'a mut Rng,
 }
 
@@ -153,47 +179,75 @@ impl Plan<'_> {
     ) -> Outcome<BuiltPolicy<E>>
     where
         C: Default + Serialize + DeserializeOwned,
-        E: Env,
+        E: Env + 'static,
         P: Policy<E> + Send + 'static,
     {
         let config = over_defaults("the settings of the policy", &known_settings::<C>(&self.settings))?;
-        Ok(BuiltPolicy { policy: Box::new(build(config, &mut self)?), module: None })
+        let policy = Box::new(build(config, &mut self)?);
+        self.finish(policy, None)
     }
 
-    /// Builds a policy around a Python module. The policy's settings are divided into two groups: the
-    /// settings of the heads, and the settings of the embeddings. No name is in both groups.
-    fn build_around<C, S, E, P>(
-        self,
-        build: impl FnOnce(C, S, &mut Self, &mut dyn FnMut(&mut Scope<'_>) -> ModuleCaller) -> Result<P>,
+    /// Builds a policy around Python modules. `build` calls its last argument for the module of P_F, and then
+    /// for the module of P_B if P_B is separate. `flow` makes a policy that has only log F from the module of
+    /// log F.
+    fn build_around<C, E, P>(
+        mut self,
+        build: impl FnOnce(C, &mut Self, &mut dyn FnMut(&mut Scope<'_>) -> ModuleCaller) -> Result<P>,
+        flow: impl FnOnce(ModuleCaller) -> AnyPolicy<E>,
     ) -> Outcome<BuiltPolicy<E>>
     where
         C: Default + Serialize + DeserializeOwned,
-        S: DeserializeOwned,
-        E: Env,
+        E: Env + 'static,
         P: Policy<E> + Send + 'static,
     {
-        let mut plan = self;
-        let own = serde_json::from_value(Value::Object(plan.settings.clone())).map_err(|error| {
-            PyValueError::new_err(format!("the settings of the policy can't be read: {error}"))
-        })?;
-        let config = over_defaults("the settings of the policy", &known_settings::<C>(&plan.settings))?;
-        let module = plan.module.clone();
-        let module = module.ok_or_else(|| {
+        let config = over_defaults("the settings of the policy", &known_settings::<C>(&self.settings))?;
+        let main = self.caller("module").ok_or_else(|| {
             PyTypeError::new_err(format!(
                 "the policy {} has no module: expected a torch.nn.Module as its argument",
-                plan.class
+                self.class
             ))
         })?;
-        let tensors = ModuleTensors::new(module.clone())?;
-        let device = plan.device;
-        let kind = plan.kind;
+        let mut torsos = [Some(main.clone()), self.caller("backward")].into_iter().flatten();
+        let modules = self.modules.clone();
         let mut joined = Ok(());
-        let policy = build(config, own, &mut plan, &mut |scope| {
-            joined = tensors.join(scope);
-            ModuleCaller::new(module.clone(), &tensors, device, kind)
+        let policy = build(config, &mut self, &mut |scope| {
+            let caller = torsos.next().unwrap_or_else(|| main.clone());
+            if joined.is_ok() {
+                joined = join(&modules, &caller, scope);
+            }
+            caller
         });
         joined?;
-        Ok(BuiltPolicy { policy: Box::new(policy?), module: Some(Arc::new(tensors)) })
+        let flow = self.flow.take().map(|caller| (flow(caller.clone()), caller));
+        self.finish(Box::new(policy?), flow)
+    }
+
+    /// Reads the settings that concern modules: the inputs of the modules, and the widths of their
+    /// embeddings. The heads have other settings.
+    fn own_settings<S: DeserializeOwned>(&self) -> PyResult<S> {
+        serde_json::from_value(Value::Object(self.settings.clone())).map_err(|error| {
+            PyValueError::new_err(format!("the settings of the policy can't be read: {error}"))
+        })
+    }
+
+    /// Returns the module of a setting; `None` if the policy has no such module.
+    fn caller(&self, setting: &str) -> Option<ModuleCaller> {
+        ModuleCaller::find(&self.modules, setting, self.device, self.kind)
+    }
+
+    /// Replaces log F and log Z of a policy by the results of modules, if there are such modules. `flow` is a
+    /// policy that has only log F, and the module that computes it.
+    fn finish<E: Env + 'static>(
+        self,
+        policy: AnyPolicy<E>,
+        flow: Option<(AnyPolicy<E>, ModuleCaller)>,
+    ) -> Outcome<BuiltPolicy<E>> {
+        let log_z = self.caller("log_z");
+        let policy = match (&flow, &log_z) {
+            (None, None) => policy,
+            _ => Box::new(WithModules::new(policy, flow, log_z, &self.modules, self.failures, self.rng)?),
+        };
+        Ok(BuiltPolicy { policy, modules: self.modules })
     }
 
     pub(crate) fn not_for<T>(&self, environment: &str) -> Outcome<T> {
@@ -207,5 +261,5 @@ pub(crate) fn uniform<E: Env>() -> BuiltPolicy<E>
 where
     UniformPolicy: Policy<E>,
 {
-    BuiltPolicy { policy: Box::new(UniformPolicy), module: None }
+    BuiltPolicy { policy: Box::new(UniformPolicy), modules: Vec::new() }
 }

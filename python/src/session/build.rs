@@ -115,7 +115,7 @@ pub(super) fn build<E: PyEnv>(
     let mut data_rng = rng.clone().split();
     let env = space.env.clone();
     let reward_fn = reward.reward;
-    let module = own.module;
+    let modules = own.modules;
     let mut trainer = match prior {
         None => Trainer::new(env, reward_fn, own.policy, objective, config, rng)?,
         Some(prior) => {
@@ -132,7 +132,7 @@ pub(super) fn build<E: PyEnv>(
     }
     let teacher = teacher.map(|teacher| teacher.policy);
     let trainer = parts.attach(trainer, &context, teacher, novelty, &mut data_rng)?;
-    Ok(Trained::new(trainer, space, shared, module))
+    Ok(Trained::new(trainer, space, shared, modules))
 }
 
 /// Returns the prior's policy, if the trainer's objective is relative to a prior.

@@ -217,12 +217,13 @@ impl<E: PyEnv> Trained<E> {
     }
 }
 
-/// The heads that an objective needs besides P_F and P_B: for state flows, and for the number of paths from
-/// the initial state to a state.
+/// The estimates that an objective needs besides P_F and P_B: state flows, the number of paths from the
+/// initial state to a state, and log Z.
 #[derive(IntoPyObject)]
 struct Heads {
     flow: bool,
     paths: bool,
+    log_z: bool,
 }
 
 #[pymethods]
@@ -326,7 +327,11 @@ impl Session {
     fn heads(&self, py: Python<'_>) -> PyResult<Heads> {
         let needs =
             self.read(py, |trained| each!(trained, trained => trained.trainer.context().objective.needs()))?;
-        Ok(Heads { flow: needs.has(Quantity::LogFlow), paths: needs.has(Quantity::LogPaths) })
+        Ok(Heads {
+            flow: needs.has(Quantity::LogFlow),
+            paths: needs.has(Quantity::LogPaths),
+            log_z: needs.has(Quantity::LogZ),
+        })
     }
 
     /// Returns the factor by which the next step multiplies learning rates.

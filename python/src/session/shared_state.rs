@@ -9,7 +9,7 @@ use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
 use crate::kinds::PyEnv;
-use crate::policy::{BuiltPolicy, ModuleTensors};
+use crate::policy::{BuiltPolicy, PolicyModule};
 use crate::tensors;
 
 /// The tensors of a trainer's policy, prior and teacher, as they were when the trainer was built, and the
@@ -17,7 +17,7 @@ use crate::tensors;
 #[derive(Default)]
 pub(super) struct SharedState {
     parameters: Vec<Parameter>,
-    modules: Vec<Arc<ModuleTensors>>,
+    modules: Vec<Arc<PolicyModule>>,
 }
 
 struct Parameter {
@@ -36,7 +36,7 @@ impl SharedState {
             let device = tensor.device();
             self.parameters.push(Parameter { name, tensor, size, kind, device });
         }
-        self.modules.extend(built.module.clone());
+        self.modules.extend(built.modules.iter().cloned());
     }
 
     /// Returns an error if a tensor's shape, dtype or device has changed since the trainer was built, or if a

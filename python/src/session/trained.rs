@@ -20,7 +20,7 @@ use super::shared_state::{SharedState, named_parameters};
 use crate::border::DeferredObject;
 use crate::conditions::check_conditions;
 use crate::kinds::{PyEnv, Space};
-use crate::policy::{BuiltPolicy, ModuleTensors};
+use crate::policy::{BuiltPolicy, PolicyModule};
 use crate::states::Array;
 use crate::tensors::PyTensor;
 use crate::watch::Watch;
@@ -46,7 +46,7 @@ pub(crate) struct Trained<E: PyEnv> {
     pub(super) space: Space<E>,
     rng: Rng,
     shared_state: SharedState,
-    module: Option<Arc<ModuleTensors>>,
+    modules: Vec<Arc<PolicyModule>>,
     /// The number of training steps made so far. Other threads may read this number in the middle of a step.
     pub(super) n_steps: Arc<AtomicUsize>,
     warnings: Warnings<E::States>,
@@ -57,16 +57,16 @@ impl<E: PyEnv> Trained<E> {
         trainer: Trainer<E>,
         space: Space<E>,
         shared_state: SharedState,
-        module: Option<Arc<ModuleTensors>>,
+        modules: Vec<Arc<PolicyModule>>,
     ) -> Self {
         let rng = trainer.evaluation_rng();
         let warnings = Warnings::new(OnWarning::Keep);
-        Self { trainer, space, rng, shared_state, module, n_steps: Arc::default(), warnings }
+        Self { trainer, space, rng, shared_state, modules, n_steps: Arc::default(), warnings }
     }
 
     /// Returns the policy as a [`BuiltPolicy`], for use in another trainer.
     pub(super) fn into_policy(self) -> Box<dyn Any + Send> {
-        Box::new(BuiltPolicy { policy: self.trainer.into_policy(), module: self.module })
+        Box::new(BuiltPolicy { policy: self.trainer.into_policy(), modules: self.modules })
     }
 
     /// Makes `n` training steps, or fewer if a step fails.

@@ -2,6 +2,8 @@
 
 use tch::Tensor;
 
+use super::Parameters;
+
 /// The group to which a parameter belongs. The group determines the learning rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Group {
@@ -36,5 +38,41 @@ impl Clone for Parameter {
     /// Returns a parameter with the same name and the same tensor. Values and gradient are shared.
     fn clone(&self) -> Self {
         Self { name: self.name.clone(), tensor: self.tensor.shallow_clone(), group: self.group }
+    }
+}
+
+impl Parameters {
+    /// Returns a list of the parameters for which `keep` returns `true`, to which further parameters can be
+    /// added. Both lists share their tensors.
+    ///
+    /// ```
+    /// use gfn::{Rng, nn::{Group, Parameters}};
+    /// use tch::{Device, Kind};
+    /// let mut all = Parameters::new(Device::Cpu, Kind::Float);
+    /// let rng = &mut Rng::seeded(0);
+    /// let _ = all.scope(rng).constant("weight", &[2], 1.0);
+    /// let _ = all.scope(rng).group(Group::LogZ).constant("log_z", &[1], 0.0);
+    /// let mut network = all.share(|parameter| parameter.group == Group::Network);
+    /// let _ = network.scope(rng).constant("bias", &[1], 0.0);
+    /// assert_eq!((network.count(), all.count()), (3, 3));
+    /// ```
+    #[must_use]
+    pub fn share(&self, keep: impl Fn(&Parameter) -> bool) -> Self {
+        let list: Vec<Parameter> = self.list.iter().filter(|parameter| keep(parameter)).cloned().collect();
+        let is_kept = |tensor: &&Tensor| list.iter().any(|p| p.tensor.data_ptr() == tensor.data_ptr());
+        Self {
+            names: list.iter().map(|parameter| parameter.name.clone()).collect(),
+            device: self.device,
+            kind: self.kind,
+            mistake: self.mistake.clone(),
+            missing_device: self.missing_device,
+            noise: self.noise.iter().filter(is_kept).map(Tensor::shallow_clone).collect(),
+            log_z_without_initial_value: self
+                .log_z_without_initial_value
+                .as_ref()
+                .filter(is_kept)
+                .map(Tensor::shallow_clone),
+            list,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::SequenceNet;
+use super::{SequenceNet, add_context};
 use crate::nn::{Activation, Embedding, LayerNorm, Linear, Scope};
 
 /// The ratio of the width of a feed-forward block's hidden layer to the width of the embedding.
@@ -107,8 +107,9 @@ impl Layer {
 }
 
 impl SequenceNet for CausalTransformer {
-    fn forward(&self, inputs: &Tensor) -> Tensor {
-        let mut x = self.embedding.forward(inputs) + self.positions.narrow(0, 0, inputs.size()[1]);
+    fn forward(&self, inputs: &Tensor, context: Option<&Tensor>) -> Tensor {
+        let embedded = add_context(self.embedding.forward(inputs), context);
+        let mut x = embedded + self.positions.narrow(0, 0, inputs.size()[1]);
         for layer in &self.layers {
             let (query, key_value) = layer.project(&x);
             x = layer.attend(&x, &query, &key_value, true);

@@ -95,11 +95,12 @@ impl SequenceNetConfig {
 /// The network can process whole sequences at once, or one input per step. Each input results in a *row* of
 /// numbers, which is stored for later steps. A step uses the rows of as many preceding inputs as it needs.
 pub(crate) trait SequenceNet: Debug + Send {
-    /// Computes the outputs of whole sequences: inputs `[B, T]` (i64) to outputs `[B, T, width]`.
-    fn forward(&self, inputs: &Tensor) -> Tensor;
+    /// Computes the outputs of whole sequences: inputs `[B, T]` (i64) to outputs `[B, T, width]`. If
+    /// `context`, `[B, width]`, is given, it is added to the embedding of each input of its sequence.
+    fn forward(&self, inputs: &Tensor, context: Option<&Tensor>) -> Tensor;
 
-    /// Processes the input at `position` of each of `n` sequences, `[n]`, and returns a row of numbers for
-    /// each of them, `[n, row_width]`, which later steps use. `memory` holds the rows of the
+    /// Processes the input at `position` of each of `n` sequences, `[n]`, without context. Returns a row of
+    /// numbers for each of them, `[n, row_width]`, which later steps use. `memory` holds the rows of the
     /// `reach(position)` preceding inputs, `[n, reach, row_width]`, with the most recent input last.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
@@ -112,6 +113,14 @@ pub(crate) trait SequenceNet: Debug + Send {
     /// Extracts the outputs from the rows of numbers that a step returned for `n` inputs: `[n, row_width]` to
     /// `[n, width]`.
     fn output(&self, rows: &Tensor) -> Tensor;
+}
+
+/// Adds a vector per sequence, `[B, width]`, to the embeddings of the sequence's inputs, `[B, T, width]`.
+fn add_context(embedded: Tensor, context: Option<&Tensor>) -> Tensor {
+    match context {
+        Some(context) => embedded + context.unsqueeze(1),
+        None => embedded,
+    }
 }
 
 #[cfg(test)]
@@ -141,7 +150,7 @@ mod tests {
         for kind in KINDS {
             for layers in [1, 3] {
                 let (net, _parameters) = net(kind, layers);
-                let whole = net.forward(&inputs);
+                let whole = net.forward(&inputs, None);
                 assert_eq!(whole.size(), [2, 6, 6]);
                 let mut rows: Vec<Tensor> = Vec::new();
                 for position in 0..6usize {
@@ -169,8 +178,9 @@ mod tests {
         let other = Tensor::from_slice(&[3i64, 0, 1, 0, 2]).view([1, 5]);
         for kind in KINDS {
             let (net, _parameters) = net(kind, 2);
-            let difference =
-                (net.forward(&inputs) - net.forward(&other)).abs().amax([0i64, 2].as_slice(), false);
+            let difference = (net.forward(&inputs, None) - net.forward(&other, None))
+                .abs()
+                .amax([0i64, 2].as_slice(), false);
             let difference = Vec::<f64>::try_from(difference).unwrap();
             assert!(difference[..3].iter().all(|&d| d < 1e-14), "{kind:?}: {difference:?}");
             assert!(difference[3..].iter().all(|&d| d > 1e-6), "{kind:?}: {difference:?}");

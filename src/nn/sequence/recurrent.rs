@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::SequenceNet;
+use super::{SequenceNet, add_context};
 use crate::nn::{Embedding, Scope};
 
 /// The kind of recurrent cell: LSTM or GRU.
@@ -62,10 +62,9 @@ impl Recurrent {
     }
 
     /// Computes the outputs, `[B, T, width]`, and the states of the cells after the last input, from the
-    /// inputs `[B, T]` and the initial states `states`. States consist of [`Cell::n_states`] tensors
-    /// `[layers, B, width]`.
-    fn run(&self, inputs: &Tensor, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
-        let x = self.embedding.forward(inputs);
+    /// embedded inputs `[B, T, width]` and the initial states `states`. States consist of
+    /// [`Cell::n_states`] tensors `[layers, B, width]`.
+    fn run(&self, x: &Tensor, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
         // Training mode is on, because gradients on a GPU need it. Training mode has no other effect, because
         // dropout is 0.
         match self.cell {
@@ -90,8 +89,9 @@ impl Recurrent {
 }
 
 impl SequenceNet for Recurrent {
-    fn forward(&self, inputs: &Tensor) -> Tensor {
-        self.run(inputs, &self.zeros(inputs.size()[0])).0
+    fn forward(&self, inputs: &Tensor, context: Option<&Tensor>) -> Tensor {
+        let embedded = add_context(self.embedding.forward(inputs), context);
+        self.run(&embedded, &self.zeros(inputs.size()[0])).0
     }
 
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor {
@@ -103,7 +103,7 @@ impl SequenceNet for Recurrent {
                 (0..self.cell.n_states()).map(|k| rows.select(1, k).transpose(0, 1).contiguous()).collect()
             }
         };
-        let (_, states) = self.run(&inputs.unsqueeze(1), &states);
+        let (_, states) = self.run(&self.embedding.forward(&inputs.unsqueeze(1)), &states);
         let rows: Vec<Tensor> = states.iter().map(|x| x.transpose(0, 1).reshape([n, -1])).collect();
         Tensor::cat(&rows, 1)
     }

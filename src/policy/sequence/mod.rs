@@ -6,19 +6,23 @@ mod prefixes;
 pub use prefixes::SequenceLayout;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::dense::count_actions;
+use super::estimators::checked_conditions;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
+use crate::env::{Direction, DiscreteEnv, Rows, Slots, VectorStates};
 use crate::nn::{
-    Estimators, EstimatorsConfig, Linear, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig,
+    Estimators, EstimatorsConfig, Linear, MlpConfig, NetworkOutput, Parameters, SequenceNet,
+    SequenceNetConfig,
 };
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
+use crate::tensor::select_rows;
 use crate::{Error, Result, Rng};
 use cache::PrefixCache;
 use prefixes::Prefixes;
@@ -28,7 +32,9 @@ use prefixes::Prefixes;
 pub struct SequencePolicyConfig {
     /// The network whose input is the sequence.
     pub net: SequenceNetConfig,
-    /// The settings of the state-flow head and of log Z. Settings with conditions are refused.
+    /// The settings of the state-flow head, of log Z and of conditions. A linear map of a state's condition
+    /// is added to the embedding of each input. With conditions roll-outs have no cache: each step evaluates
+    /// its sequences from their start.
     pub estimators: EstimatorsConfig,
     /// The maximum size in bytes of the cache that holds the network's results for prefixes during sampling.
     /// If a batch of trajectories needs a larger cache, every step evaluates its sequences from their start,
@@ -97,6 +103,9 @@ pub struct SequencePolicy {
     config: SequencePolicyConfig,
     n_actions: i64,
     net: Box<dyn SequenceNet>,
+    /// The map from a condition to the vector that is added to the embedding of each input of a sequence;
+    /// `None` without conditions.
+    conditions: Option<Linear>,
     head: Linear,
     estimators: Estimators,
     parameters: Parameters,
@@ -151,9 +160,15 @@ impl SequencePolicy {
             config.net.width,
             n_actions + i64::from(config.estimators.flow),
         );
-        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
+        let width = config.net.width;
+        let log_z = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
+        let estimators = Estimators::new(&mut scope, &config.estimators, Some(&log_z))?;
+        let n_conditions = config.estimators.n_conditions;
+        let conditions = (n_conditions > 0)
+            .then(|| Linear::without_bias(&mut scope.sub("conditions"), n_conditions, width));
         parameters.check()?;
-        Ok(Self { layout, config, n_actions, net, head, estimators, parameters, work: Cell::default() })
+        let work = Cell::default();
+        Ok(Self { layout, config, n_actions, net, conditions, head, estimators, parameters, work })
     }
 
     /// Returns the configuration of the policy.
@@ -175,20 +190,41 @@ impl SequencePolicy {
     }
 
     /// Returns the network's output for each state, `[states, width]`, computed in one evaluation of whole
-    /// sequences.
-    fn hidden(&self, prefixes: &Prefixes<'_>) -> Tensor {
+    /// sequences. `conditions` holds the condition of each state, if the policy has conditions.
+    fn hidden(&self, prefixes: &Prefixes<'_>, conditions: Option<&Tensor>) -> Result<Tensor> {
         let kind = self.parameters.kind();
         let device = self.parameters.device();
         if prefixes.len() == 0 {
-            return Tensor::zeros([0, self.config.net.width], (kind, device));
+            return Ok(Tensor::zeros([0, self.config.net.width], (kind, device)));
         }
-        let maximal = prefixes.maximal();
+        let conditions = self.conditions.as_ref().zip(conditions);
+        let group = match conditions {
+            Some((_, conditions)) => number_rows(conditions)?,
+            None => vec![0; prefixes.len()],
+        };
+        let maximal = prefixes.maximal(&group);
+        let context = conditions.map(|(map, rows)| map.forward(&select_rows(rows, &maximal.rows)));
         let (inputs, last) = prefixes.batch(&maximal, device);
         let SequenceWork { passes, sequences, .. } = self.work.get();
         let sequences = sequences + inputs.size()[0] as u64;
         self.work.set(SequenceWork { passes: passes + 1, sequences, ..self.work.get() });
-        self.net.forward(&inputs).reshape([-1, self.config.net.width]).index_select(0, &last)
+        let out = self.net.forward(&inputs, context.as_ref());
+        Ok(out.reshape([-1, self.config.net.width]).index_select(0, &last))
     }
+}
+
+/// Returns a number for each row of a matrix. Two rows have the same number if they are equal.
+fn number_rows(rows: &Tensor) -> Result<Vec<usize>> {
+    let width = rows.size()[1] as usize;
+    let values =
+        Vec::<f64>::try_from(rows.detach().to_device(Device::Cpu).to_kind(Kind::Double).reshape([-1]))?;
+    let mut numbers: HashMap<Vec<u64>, usize> = HashMap::new();
+    let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
+    let number = |row| {
+        let next = numbers.len();
+        *numbers.entry(bits(row)).or_insert(next)
+    };
+    Ok(values.chunks_exact(width).map(number).collect())
 }
 
 impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for SequencePolicy {
@@ -199,29 +235,25 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        if let Some(conditions) = conditions {
-            return Err(Error::shape(
-                "the conditions of a `SequencePolicy`",
-                Vec::new(),
-                conditions.size(),
-                "sample without conditions, or use an `MlpPolicy` with `n_conditions`",
-            ));
-        }
         let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
-        let out = if wants.has(Quantity::LogPf) || log_flow {
-            Some(self.head.forward(&self.hidden(&Prefixes::new(&self.layout, states)?)))
-        } else {
-            None
-        };
+        let mut out = None;
+        let mut pf_scale = None;
+        if wants.has(Quantity::LogPf) || log_flow {
+            let n_conditions = self.config.estimators.n_conditions;
+            let conditions = checked_conditions(conditions, states.len(), n_conditions, &self.parameters)?;
+            let hidden = self.hidden(&Prefixes::new(&self.layout, states)?, conditions.as_ref())?;
+            out = Some(self.head.forward(&hidden));
+            pf_scale = self.estimators.pf_scale(conditions.as_ref());
+        }
         let pf = out.as_ref().map(|out| vec![out.narrow(1, 0, self.n_actions)]);
         let values =
             out.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, self.n_actions)));
-        let output = NetworkOutput { pf, values: values.collect(), ..NetworkOutput::default() };
+        let output = NetworkOutput { pf, values: values.collect(), pf_scale, ..NetworkOutput::default() };
         Evaluation::from_masks(|direction| Ok(env.masks(direction, states)), wants, output)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
-        if direction == Direction::Backward {
+        if direction == Direction::Backward || self.conditions.is_some() {
             return None;
         }
         let options = (self.parameters.kind(), self.parameters.device());
@@ -265,9 +297,9 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> HostPolicy<E> for S
                 prefixes: work.prefixes + prefixes_read,
                 ..work
             });
-            let hidden = read.unwrap_or_else(|| policy.hidden(&prefixes));
-            policy.head.forward(&hidden).narrow(1, 0, policy.n_actions)
-        });
+            let hidden = read.map_or_else(|| policy.hidden(&prefixes, None), Ok)?;
+            Ok::<_, Error>(policy.head.forward(&hidden).narrow(1, 0, policy.n_actions))
+        })?;
         GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])
     }
 }

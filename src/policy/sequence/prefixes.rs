@@ -97,16 +97,18 @@ impl<'a> Prefixes<'a> {
         std::iter::once(self.start).chain(self.entries(row).iter().map(|&x| u32::from(x)))
     }
 
-    /// Finds the maximal prefixes, which aren't a prefix of another prefix, in O(n log n) comparisons.
-    pub(super) fn maximal(&self) -> Maximal {
-        // If a sequence is a prefix of any other sequence, it is also a prefix of the next sequence in
-        // lexicographic order, so only neighbours are compared.
+    /// Finds the maximal prefixes, which aren't a prefix of another prefix of the same group, in O(n log n)
+    /// comparisons. `group` holds the number of each state's group: the states with the same condition.
+    pub(super) fn maximal(&self, group: &[usize]) -> Maximal {
+        // If a sequence is a prefix of any other sequence of its group, it is also a prefix of the next
+        // sequence in lexicographic order, so only neighbours are compared.
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by(|&a, &b| self.entries(a).cmp(self.entries(b)));
+        order.sort_unstable_by_key(|&row| (group[row], self.entries(row)));
         let mut maximal = Maximal { rows: Vec::new(), sequence_of_row: vec![0; self.len()] };
         for &row in order.iter().rev() {
             match maximal.rows.last() {
-                Some(&last) if self.entries(last).starts_with(self.entries(row)) => {}
+                Some(&last)
+                    if group[last] == group[row] && self.entries(last).starts_with(self.entries(row)) => {}
                 _ => maximal.rows.push(row),
             }
             maximal.sequence_of_row[row] = maximal.rows.len() - 1;
@@ -138,7 +140,7 @@ impl<'a> Prefixes<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maximal {
     /// The row of the state of each maximal prefix.
-    rows: Vec<usize>,
+    pub(super) rows: Vec<usize>,
     /// The index in `rows`, for each state, of a maximal prefix that begins with the prefix of the state.
     sequence_of_row: Vec<usize>,
 }
@@ -154,19 +156,22 @@ mod tests {
     proptest! {
         #[test]
                fn rows_are_prefixes_of_their_sequence_and_sequences_are_maximal(
-            words in proptest::collection::vec(proptest::collection::vec(0u16..3, 0..5), 1..40)
+            words in proptest::collection::vec(proptest::collection::vec(0u16..3, 0..5), 1..40),
+            n_groups in 1usize..3,
         ) {
+            let group: Vec<usize> = (0..words.len()).map(|k| k % n_groups).collect();
             let flat =
                 words.iter().flat_map(|word| (0..4).map(|i| word.get(i).copied().unwrap_or(9))).collect();
             let states = VectorStates::from_flat(4, flat).unwrap();
             let prefixes = Prefixes::new(&LAYOUT, &states).unwrap();
-            let maximal = prefixes.maximal();
+            let maximal = prefixes.maximal(&group);
             for (row, word) in words.iter().enumerate() {
-                prop_assert!(words[maximal.rows[maximal.sequence_of_row[row]]].starts_with(word));
+                let sequence = maximal.rows[maximal.sequence_of_row[row]];
+                prop_assert!(words[sequence].starts_with(word) && group[sequence] == group[row]);
             }
             for (i, &a) in maximal.rows.iter().enumerate() {
                 for (j, &b) in maximal.rows.iter().enumerate() {
-                    prop_assert!(i == j || !words[b].starts_with(&words[a]));
+                    prop_assert!(i == j || group[a] != group[b] || !words[b].starts_with(&words[a]));
                 }
             }
             let (inputs, last) = prefixes.batch(&maximal, Device::Cpu);

@@ -56,7 +56,7 @@ mod _gfn {
     #[pymodule_export]
     use crate::policy::PyBatch;
     #[pymodule_export]
-    use crate::ranking::{Ranking, Score};
+    use crate::ranking::{Ranking, Score, canonical_smiles};
     #[pymodule_export]
     use crate::session::{Session, note_of};
     #[pymodule_export]

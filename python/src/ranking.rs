@@ -42,6 +42,16 @@ fn molecules(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
     lines(objects, "molecules")?.into_iter().enumerate().map(read).collect()
 }
 
+/// Returns the library's canonical SMILES of each molecule. Without `stereo`, marks of stereochemistry are
+/// left out.
+#[pyfunction]
+pub(crate) fn canonical_smiles(molecules: &Bound<'_, PyAny>, stereo: bool) -> PyResult<Vec<String>> {
+    let write = |molecule: Molecule| {
+        if stereo { molecule.smiles() } else { molecule.without_stereo().smiles() }
+    };
+    Ok(self::molecules(molecules)?.into_iter().map(write).collect())
+}
+
 /// The class that `gfn_rs.MoleculeScore` wraps: a score that is a product of factors.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Score(FactoredScore);

@@ -116,7 +116,7 @@ def test_a_run_goes_on_bit_for_bit(tmp_path):
     whole = learner().fit(8)
     learner().fit(4).save(tmp_path / "half")
     rest = learner().resume(tmp_path / "half").fit(4)
-    assert rest.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+    assert rest.history["loss"].tolist() == whole.history["loss"].tolist()
 
 
 @pytest.mark.parametrize(

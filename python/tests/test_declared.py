@@ -248,7 +248,7 @@ def test_moves_have_the_columns_that_their_docs_tell():
     assert columns == {
         "add_first_node": [0, 1],
         "add_attached_node": list(range(6)),
-        "set_node_attr": list(range(5)),
+        "set_node_attribute": list(range(5)),
     }
     only = gfn.GraphEnv(
         types, 2, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Only()
@@ -266,7 +266,7 @@ class Only(gfn.GraphRules):
     columns of the first attribute, so this is column 2 + 3 - 1."""
 
     def restrict(self, graphs, moves):
-        wanted = {"add_first_node": 0, "add_attached_node": 5, "set_node_attr": 4}
+        wanted = {"add_first_node": 0, "add_attached_node": 5, "set_node_attribute": 4}
         return moves.column == np.array([wanted.get(name, -1) for name in moves.types])[moves.kind]
 
 

@@ -219,7 +219,7 @@ def test_several_starts_are_told_apart_by_what_no_move_changes():
         counts = np.bincount(objects[objects[:, 1] == start, 0], minlength=4)
         weights = np.exp(np.arange(4)) * (np.arange(4) >= least)
         assert np.abs(counts / counts.sum() - weights / weights.sum()).sum() < 0.06
-    refused(trainer.exact, ValueError, "one start")
+    refused(trainer.exact, ValueError, "`instance=k`")
     refused(
         lambda: gfn.Trainer(env, first, policy).fit(1), (ValueError, RuntimeError), "log Z of each instance"
     )

@@ -58,7 +58,7 @@ def test_a_module_s_checkpoint_goes_on(tmp_path):
     half.save(tmp_path / "half")
     torch.manual_seed(1)
     other = module_trainer(Messages()).resume(tmp_path / "half").fit(4)
-    assert other.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+    assert other.history["loss"].tolist() == whole.history["loss"].tolist()
 
 
 class Half(Messages):

@@ -252,7 +252,7 @@ def test_a_checkpoint_goes_on_bit_for_bit(kind, tmp_path):
     half.save(tmp_path / "half")
     torch.manual_seed(1)
     other = kind.trainer(copy.deepcopy(kind.module())).resume(tmp_path / "half").fit(4)
-    assert other.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+    assert other.history["loss"].tolist() == whole.history["loss"].tolist()
     for mine, theirs in zip(other.parameters(), whole.parameters()):
         assert torch.equal(mine, theirs)
 

@@ -302,7 +302,7 @@ def test_checkpoints_go_on_bit_for_bit(tmp_path):
     assert resumed.steps_done == 6
     assert resumed.sample(50).graph6() != ring_trainer().sample(50).graph6()
     resumed.fit(6)
-    assert resumed.history["loss"].tolist() == whole.history["loss"].tolist()[6:]
+    assert resumed.history["loss"].tolist() == whole.history["loss"].tolist()
     with pytest.raises((ValueError, RuntimeError)):
         gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet()).resume(tmp_path / "half")
 

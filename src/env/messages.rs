@@ -9,9 +9,10 @@ pub(crate) const KEEP_BACK: &str = "the probability that P_B gives to such a mov
     derived, let `is_reachable` return false for graphs that no forward move builds; if they are masked by \
     type, use action types that never lead to such graphs, such as `AddEdge::keeping_connected`)";
 
-/// Describes a state in words ([`Rows::describe`]), or by its key if the batch has no words for the state.
+/// Describes a state in words, or by its key if the environment has no words for the state
+/// ([`DiscreteEnv::describe_state`](crate::env::DiscreteEnv::describe_state)).
 pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {
-    states.describe(row).unwrap_or_else(|| format!("{:?}", env.keys(&states.select(&[row]))[0]))
+    env.describe_state(states, row).unwrap_or_else(|| format!("{:?}", env.keys(&states.select(&[row]))[0]))
 }
 
 /// Returns the error for an unfinished state that has neither a legal move nor the exit.

@@ -168,6 +168,12 @@ pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
 
     /// Describes an action in words, for messages.
     fn describe(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> String;
+
+    /// Describes a state in words, for messages. The default is [`Rows::describe`]; `None` means that there
+    /// are no words for the state.
+    fn describe_state(&self, states: &Self::States, row: usize) -> Option<String> {
+        states.describe(row)
+    }
 }
 
 /// An environment whose states are identified by a key, so that all states can be listed, beginning with the

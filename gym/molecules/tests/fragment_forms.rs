@@ -1,8 +1,9 @@
 //! Tests of trees of fragments that become equal if fragments are rotated or reflected: their normal form,
 //! and the renaming of stems (atoms to which others can be attached).
 
-use gfn::env::Direction;
-use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Move, Node, canonical_key};
+use gfn::env::{Direction, DiscreteEnv};
+use gfn::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Move, Node, canonical_key};
+use gfn_molecules::Molecule;
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 
 /// The number of stems (atoms to which others can be attached) of all fragments in the fragment library: the
@@ -59,4 +60,16 @@ fn a_stem_is_renamed_with_what_it_is_next_to() {
     assert_eq!(renamed, onto(5));
     // If the nodes of the two methyl groups are exchanged, too, the stem keeps its number.
     assert_eq!(attach.rename(Direction::Forward, onto(3), &[0, 2, 1], &one, &other), onto(3));
+}
+
+/// Tests that messages describe a tree by the SMILES of its molecule and by its graph.
+#[test]
+fn messages_name_the_molecule_of_a_tree() {
+    let trees = trees();
+    let states = GraphStates::from(vec![trees.state(&xylene(0, 2)).unwrap()]);
+    let words = trees.env().describe_state(&states, 0).unwrap();
+    let (name, graph) = words.split_once(" (").unwrap();
+    let meta_xylene = Molecule::from_smiles("Cc1cccc(C)c1").unwrap();
+    assert_eq!(name, meta_xylene.smiles());
+    assert_eq!(graph, format!("{})", states.graphs()[0]));
 }

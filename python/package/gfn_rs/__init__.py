@@ -126,7 +126,14 @@ from ._metrics import (
     pareto_front,
     wasserstein2,
 )  # noqa: E402
-from ._molecules import Factor, MoleculeScore, MoleculesRead, Ranking, read_molecules  # noqa: E402
+from ._molecules import (  # noqa: E402
+    Factor,
+    MoleculeScore,
+    MoleculesRead,
+    Ranking,
+    canonical_smiles,
+    read_molecules,
+)
 from ._objectives import (  # noqa: E402
     AugmentedDetailedBalance,
     AugmentedTrajectoryBalance,

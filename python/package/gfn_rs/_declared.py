@@ -106,6 +106,9 @@ class GraphRules:
     answers (up to 64 MiB). Backward moves are found by undoing moves. So methods are also called with the
     graphs that result from undoing a move, even if no sequence of moves builds them.
 
+    An unfinished graph must have an allowed move or the exit. A graph with neither is a dead end, which is an
+    error that names the graph: allow the exit there, or forbid the moves that lead there.
+
     Paths, in which a node has at most two neighbours:
 
     >>> class Paths(GraphRules):
@@ -121,7 +124,8 @@ class GraphRules:
         """Returns an array of bool, True for each allowed move. Move k is a move of graph `moves.graph[k]`.
         The node `moves.a[k]` is numbered from 0 in its graph, so its row in an array of all nodes is
         `graphs.node_ptr[moves.graph[k]] + moves.a[k]`. The first node of an empty graph has `a` = 0, although
-        this row belongs to another graph."""
+        this row belongs to another graph. `apply(graphs, moves)` of another environment, one without the
+        rules, returns the graphs after the moves."""
         return np.ones(len(moves), dtype=bool)
 
     def can_exit(self, graphs: _gfn.Graphs) -> Any:

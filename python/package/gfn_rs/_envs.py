@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules, check_seed, count
-from ._settings import COUNT, Settings, needs, plain
+from ._objects import lines, scaffold_smiles
+from ._settings import COUNT, Settings, check, needs, plain
 from ._steps import Walkable
 from ._tables import number_edges
 
@@ -163,20 +164,47 @@ class _OfMolecules(Environment):
     def _described(self) -> Any:
         return self._values() if self.rules is None else [self._values(), type(self.rules).__name__]
 
-    def accepts(self, molecules: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    def accepts(self, molecules: Iterable[Any]) -> npt.NDArray[np.bool_]:
         """Returns a mask of the molecules that the environment can build: SMILES (a name after a blank is
-        ignored), or molecules of RDKit. The environment's `rules` are ignored.
+        ignored), or molecules of RDKit. A missing entry (None, NaN, the NA of pandas) is False. The
+        environment's `rules` are ignored.
 
-        >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine"]
+        >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine", None]
         >>> Molecules(9).accepts(smiles).tolist()
-        [True, False, True]
+        [True, False, True, False]
         """
-        return np.asarray([reason is None for reason in self._env.refusals(molecules)], dtype=bool)
+        return np.asarray([reason is None for reason in self._reasons(molecules)], dtype=bool)
 
-    def refusals(self, molecules: Sequence[Any]) -> dict[int, str]:
+    def refusals(self, molecules: Iterable[Any]) -> dict[int, str]:
         """Returns the reasons for which `accepts` is False: a text for each refused molecule, by the
         molecule's index."""
-        return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
+        return {row: reason for row, reason in enumerate(self._reasons(molecules)) if reason is not None}
+
+    def _reasons(self, molecules: Iterable[Any]) -> list[str | None]:
+        """Returns the reason for which the environment can't build a molecule, or None if it can, for each
+        molecule."""
+        texts = lines(molecules, "molecules", missing="")
+        reasons = self._env.refusals(texts)
+        return [
+            reason if text.strip() else "the entry is empty: expected a SMILES or a molecule of RDKit"
+            for text, reason in zip(texts, reasons)
+        ]
+
+    def states(self, molecules: Iterable[Any]) -> _gfn.Graphs:
+        """Returns a state for each molecule (SMILES, or molecules of RDKit), for `moves`, `step` and
+        networks. A molecule that the environment can't build is a `ValueError`; `accepts` finds these
+        molecules. If a molecule is several states (Kekule forms, or trees of fragments), the result has one
+        of them. The environment's `rules` are ignored. An environment with a `scaffold` can't convert
+        molecules.
+
+        >>> env = Molecules(9)
+        >>> states = env.states(["OCC", "CC#N"])
+        >>> states.smiles
+        ['CCO', 'CC#N']
+        >>> env.apply(states, env.moves(states)[:1]).smiles
+        ['CCOC']
+        """
+        return self._env.trees(molecules, 1)[0]
 
 
 @dataclass(frozen=True)
@@ -201,13 +229,14 @@ class Molecules(_OfMolecules):
     double, 2 for a triple bond. Hydrogens fill the part of an atom's valence that its bonds leave free.
 
     `scaffold` is a molecule that growth starts from. The setting is a SMILES with `[*:1]` at each attachment
-    point. If the SMILES has no such marks, `attachments` lists the numbers of the atoms that other atoms may
-    be attached to, and repeats a number for each further attachment. `max_atoms` counts the scaffold's atoms,
-    too. The scaffold's atoms and bonds stay, and no new ring passes through them. Two atoms that a symmetry
-    of the scaffold exchanges count as the same atom, unless `told_apart` is True. The scaffold's atoms are
-    the first nodes. Their classes come after the elements, and `encoding` has the names of these classes, in
-    which `room for` is followed by the largest total order of bonds to new atoms. The attribute of the
-    scaffold's aromatic bonds is 3.
+    point, or a molecule of RDKit with dummy atoms there, which is stored as a SMILES. If the scaffold has no
+    such marks, `attachments` lists the numbers of the atoms that other atoms may be attached to, and repeats
+    a number for each further attachment. For a molecule of RDKit these are the indices of its atoms.
+    `max_atoms` counts the scaffold's atoms, too. The scaffold's atoms and bonds stay, and no new ring passes
+    through them. Two atoms that a symmetry of the scaffold exchanges count as the same atom, unless
+    `told_apart` is True. The scaffold's atoms are the first nodes. Their classes come after the elements, and
+    `encoding` has the names of these classes, in which `room for` is followed by the largest total order of
+    bonds to new atoms. The attribute of the scaffold's aromatic bonds is 3.
 
         >>> env = Molecules(8, ["C", "O"], charges=False, scaffold="c1ccc([*:1])cc1")
         >>> env.encoding.node_classes[2:]
@@ -236,11 +265,19 @@ class Molecules(_OfMolecules):
     max_rings: int | None = None
     max_ring_size: int | None = None
     corrects_symmetry: bool = True
-    scaffold: str | None = None
+    scaffold: Any = None
     attachments: Sequence[int] | None = None
     told_apart: bool = False
     stereo: bool = False
     rules: Any = None
+
+    def __post_init__(self) -> None:
+        if self.scaffold is not None and not isinstance(self.scaffold, str):
+            check(self.attachments, "Molecules.attachments", Sequence[int] | None)
+            smiles, attachments = scaffold_smiles(self.scaffold, self.attachments)
+            object.__setattr__(self, "scaffold", smiles)
+            object.__setattr__(self, "attachments", attachments)
+        super().__post_init__()
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
@@ -295,12 +332,12 @@ class Fragments(_OfFile):
     """
 
     max_fragments: int
-    library: str | PathLike[str] | Sequence[str] | None = None
+    library: Any = None
     rules: Any = None
 
     @classmethod
     def from_data(
-        cls, molecules: Sequence[Any], max_fragments: int, n: int = 100, rules: Any = None
+        cls, molecules: Iterable[Any], max_fragments: int, n: int = 100, rules: Any = None
     ) -> Fragments:
         """Builds an environment whose fragments are the `n` most frequent pieces of these molecules, which
         are SMILES or molecules of RDKit. The pieces are rings, linkers and side chains: each molecule is cut
@@ -315,7 +352,7 @@ class Fragments(_OfFile):
         """
         return cls(max_fragments, tuple(_gfn.fragments_of(molecules, count(n, "n", 1)).splitlines()), rules)
 
-    def trees(self, molecules: Sequence[Any], most: int = 10) -> Trees:
+    def trees(self, molecules: Iterable[Any], most: int = 10) -> Trees:
         """Returns all trees of fragments of these molecules (SMILES, or molecules of RDKit), at most `most`
         trees per molecule. Each tree is a separate object.
 
@@ -326,7 +363,7 @@ class Fragments(_OfFile):
         graphs, rows = self._env.trees(molecules, count(most, "most", 1))
         return Trees(graphs, np.asarray(rows, dtype=np.int64))
 
-    def _shared(self, molecules: Sequence[Any]) -> Trees:
+    def _shared(self, molecules: Iterable[Any]) -> Trees:
         """Returns an equal number of trees for each molecule, so that all molecules count equally in a data
         set. The trees of a molecule with fewer trees are repeated."""
         graphs, molecule = self.trees(molecules)
@@ -336,6 +373,7 @@ class Fragments(_OfFile):
 
     def _new_env(self) -> _gfn.Env:
         if not hasattr(self, "_fragments"):
+            check(self.library, "Fragments.library", str | PathLike[str] | Sequence[str] | None)
             if isinstance(self.library, (str, PathLike)):
                 text: str | None = Path(self.library).read_text(encoding="utf-8")
             else:
@@ -375,12 +413,12 @@ class Fragments(_OfFile):
 class GraphProblem(Environment):
     """The base class of problems on input graphs. Each graph is an instance, with its own trajectories, log Z
     and distribution; a policy learns all of them. The objective must be one that learns state flows
-    (`DetailedBalance`, `SubTrajectoryBalance`). `exact` evaluates one input graph only. States are `Graphs`:
-    copies of the input graphs, in which node attribute 0 marks the solution. The attribute is 1 for nodes of
-    the solution, 2 for nodes outside of the solution, and 0 for undecided nodes. For `DominatingSet`, all
-    nodes with 0 or 1 are in the solution. For `Cut`, 1 is one side and 0 the other side. Use networks with
-    `identity=False`, which can't distinguish nodes by their numbers, so that a policy generalises to other
-    graphs. The reward is `SizeReward`, or a function.
+    (`DetailedBalance`, `SubTrajectoryBalance`). Evaluations are per input graph: `exact(instance=k)`
+    evaluates graph k. States are `Graphs`: copies of the input graphs, in which node attribute 0 marks the
+    solution. The attribute is 1 for nodes of the solution, 2 for nodes outside of the solution, and 0 for
+    undecided nodes. For `DominatingSet`, all nodes with 0 or 1 are in the solution. For `Cut`, 1 is one side
+    and 0 the other side. Use networks with `identity=False`, which can't distinguish nodes by their numbers,
+    so that a policy generalises to other graphs. The reward is `SizeReward`, or a function.
 
     With `for_size`, networks see only the part of a state on which the size of the final solution depends
     (the undecided nodes, the edges between them, the number of chosen nodes), which takes less computation.

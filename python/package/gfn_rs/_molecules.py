@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from . import _gfn
 from ._gfn import Graphs
+from ._objects import lines
 from ._settings import Settings, check
 
 
@@ -27,9 +28,10 @@ class MoleculesRead(NamedTuple):
 
 
 def read_molecules(
-    source: str | PathLike[str] | Sequence[Any], cleanup: bool = True, column: str | None = None
+    source: str | PathLike[str] | Iterable[Any], cleanup: bool = True, column: str | None = None
 ) -> MoleculesRead:
-    """Reads the molecules of a file, or of a list of SMILES or of molecules of RDKit.
+    """Reads the molecules of a file, or of a list, array or column of SMILES or of molecules of RDKit.
+    Missing entries of a column (None, NaN, the NA of pandas) are skipped, and the report counts them.
 
     A file whose first line names a column is a table. The SMILES are in the column called `column` or, by
     default, in the column `smiles`. If there is no such column, the first column is used whose name ends in
@@ -45,7 +47,7 @@ def read_molecules(
 
     The SMILES are canonical: one text for each molecule. These SMILES aren't RDKit's canonical SMILES, and
     may differ in aromaticity (a ring with a triple bond is never aromatic here). To compare molecules with
-    those of another program, read both with `read_molecules`.
+    those of another program, pass both to `canonical_smiles`.
 
     Raises a `ValueError` if no molecule could be read, if the file has no column `column`, or if the file
     isn't text (for example a zip archive).
@@ -53,12 +55,36 @@ def read_molecules(
     >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
     >>> smiles
     ['CCO', 'CC(=O)O']
-    >>> report.splitlines()[0].partition("), ")[2]
-    '1 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
+    >>> report.splitlines()[0].partition("; ")[2]
+    '1 line skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
     """
     check(cleanup, "cleanup", bool)
     check(column, "column", str | None)
-    return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup), column))
+    if isinstance(source, (str, PathLike)):
+        return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup), column))
+    texts = lines(source, "molecules", missing="")
+    smiles, report = _gfn.read_molecules(texts, bool(cleanup), column)
+    n_empty = sum(not text.strip() for text in texts)
+    note = "\n1 entry is empty" if n_empty == 1 else f"\n{n_empty} entries are empty"
+    return MoleculesRead(smiles, report + note if n_empty else report)
+
+
+def canonical_smiles(molecules: Any, stereo: bool = True) -> list[str]:
+    """Returns the library's canonical SMILES of each molecule (`Graphs`, SMILES, or molecules of RDKit):
+    equal texts for equal molecules. Use it to compare sampled molecules with known molecules, because other
+    programs write other texts for the same molecule.
+
+    Without `stereo`, marks of stereochemistry are left out, so that stereoisomers are equal. Environments
+    without `stereo` sample molecules without such marks. A row that isn't a single molecule is a
+    `ValueError`; `read_molecules` cleans raw data.
+
+    >>> known = set(canonical_smiles(["Cc1cccc(C)c1", "C[C@H](N)O"], stereo=False))
+    >>> ranking = Ranking(["CC(N)O", "Cc1cc(C)ccc1", "CCO"], [0.0, 1.0, 2.0])
+    >>> [smiles for smiles in ranking.smiles if smiles not in known]
+    ['CCO']
+    """
+    check(stereo, "stereo", bool)
+    return _gfn.canonical_smiles(_rows(molecules), bool(stereo))
 
 
 @dataclass(frozen=True)
@@ -201,7 +227,8 @@ class Ranking:
 
     @property
     def smiles(self) -> list[str]:
-        """The canonical SMILES of this library (not those of RDKit), best first."""
+        """The canonical SMILES of this library (not those of RDKit), best first. `canonical_smiles` returns
+        the same texts for known molecules, to find the new molecules of a ranking."""
         return self._ranking.smiles()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,42 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
     return np.require(array, dtype=kind, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
-def lines(molecules: Any, who: str) -> list[str]:
-    """Converts SMILES (each may have a name after a blank) or molecules of RDKit to a list of texts."""
+def is_rdkit(value: Any) -> bool:
+    """Returns True for a molecule of RDKit."""
+    return type(value).__module__.startswith("rdkit") and "Mol" in type(value).__name__
+
+
+def is_missing(value: Any) -> bool:
+    """Returns True for the entry of an empty cell of a table: None, NaN, or the NA of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def scaffold_smiles(scaffold: Any, attachments: Sequence[int] | None) -> tuple[str, list[int] | None]:
+    """Converts a molecule of RDKit, and numbers of its atoms, to a SMILES and the numbers that these atoms
+    have in the SMILES."""
+    if not is_rdkit(scaffold):
+        raise TypeError(
+            f"scaffold is a {type(scaffold).__name__}: expected a SMILES, a molecule of RDKit, or None"
+        )
+    from rdkit import Chem
+
+    smiles = Chem.MolToSmiles(scaffold)
+    if attachments is None:
+        return smiles, None
+    order = scaffold.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"]
+    numbers = [atom for atom in order if scaffold.GetAtomWithIdx(atom).GetAtomicNum() != 1]
+    if wrong := set(attachments) - set(numbers):
+        raise ValueError(
+            f"attachments has {min(wrong)}: expected indices of heavy atoms of the scaffold, as RDKit's "
+            f"`GetIdx` returns them: {sorted(numbers)}"
+        )
+    return smiles, [numbers.index(atom) for atom in attachments]
+
+
+def lines(molecules: Any, who: str, missing: str | None = None) -> list[str]:
+    """Converts SMILES (each may have a name after a blank) or molecules of RDKit to a list of texts. The text
+    `missing` replaces missing entries, which are an error by default."""
 
     def refusal(what: str) -> TypeError:
         return TypeError(f"{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit")
@@ -60,10 +95,11 @@ def lines(molecules: Any, who: str) -> list[str]:
         raise refusal(f"is a {type(molecules).__name__}") from None
     out = []
     for row, each in enumerate(molecules):
+        if missing is not None and is_missing(each):
+            each = missing
         if not isinstance(each, str):
-            kind = type(each)
-            if not kind.__module__.startswith("rdkit") or "Mol" not in kind.__name__:
-                raise refusal(f"has a {kind.__name__} in row {row}")
+            if not is_rdkit(each):
+                raise refusal(f"has a {type(each).__name__} in row {row}")
             from rdkit import Chem
 
             each = Chem.MolToSmiles(each)

@@ -41,7 +41,7 @@ class Moves:
     plus the class of the edge. For an attribute, it is the value minus 1, plus the number of values of all
     attributes before this attribute. In environments of vectors, it is the slot."""
     types: tuple[str, ...]
-    """The names of the types of moves."""
+    """The names of the types of moves, such as `add_edge`. They are the `move_types` of the environment."""
     backward: bool = False
     """True if these moves are backward moves."""
 
@@ -68,8 +68,13 @@ class Moves:
     def describe(self) -> list[str]:
         """Returns a text for each move, with its type, its nodes, and its index among the moves of this type
         at these nodes."""
-        rows = zip(self.kind.tolist(), self.a.tolist(), self.b.tolist(), self.column.tolist())
-        return [f"{self.types[kind]}({a}, {b}, {column})" for kind, a, b, column in rows]
+        return [f"{self.types[kind]}({a}, {b}, {column})" for _, kind, a, b, column in self._rows()]
+
+    def _rows(self) -> list[tuple[int, ...]]:
+        """Returns five numbers per move that identify it: the index of its state, its type, its nodes, and
+        its column."""
+        columns = (self.state, self.kind, self.a, self.b, self.column)
+        return list(zip(*(column.tolist() for column in columns)))
 
     def __len__(self) -> int:
         return len(self.state)
@@ -172,6 +177,32 @@ class Walkable:
         """Takes one move per state. `moves` has a move per state, in the order of states, or is an array of
         the moves' slots. An illegal move is a `ValueError`."""
         return self._step(states, moves, False)
+
+    def apply(self, states: Any, moves: Moves) -> Any:
+        """Returns the state after each move. Unlike for `step`, a state may have any number of moves: move k
+        starts from `states[moves.state[k]]`. Moves that custom rules get are accepted, too, so that a rule
+        can judge moves by their results. The environment must be another one than that of the rules, because
+        an environment can't be called by its own rules.
+
+        >>> import gfn_rs as gfn
+        >>> env = gfn.Molecules(9, ["C", "N"], charges=False)
+        >>> states = env.states(["CC"])
+        >>> env.apply(states, env.moves(states)[:2]).smiles
+        ['CCC', 'CCN']
+        """
+        slots = moves.slot
+        if slots is None:
+            known = self.moves(states, moves.backward)
+            by_row = dict(zip(known._rows(), [] if known.slot is None else known.slot))
+            missing = [row for row in moves._rows() if row not in by_row]
+            if missing:
+                raise ValueError(
+                    f"moves has {moves.types[missing[0][1]]} of nodes {missing[0][2]} and {missing[0][3]} in "
+                    f"state {missing[0][0]}, which isn't legal here: expected moves of an environment with "
+                    "the same settings"
+                )
+            slots = np.asarray([by_row[row] for row in moves._rows()], dtype=np.int64)
+        return self._step(states[moves.state], slots, moves.backward).states
 
     def backward_step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
         """Takes one backward move per state. The arguments are as in `step`."""

@@ -105,6 +105,12 @@ def _check_policy(policy: Any, env: Environment) -> None:
 _NEVER_ADVANCED = 3
 
 
+def _index(instance: int | None) -> int | None:
+    """Returns the index of an initial state unchanged. Raises an error for a number that can't be an
+    index."""
+    return None if instance is None else count(instance, "instance", most=2**32 - 1)
+
+
 class BufferContents(NamedTuple):
     """The contents of a replay buffer."""
 
@@ -369,6 +375,7 @@ class Trainer:
         callback: Callable[["Trainer", dict[str, Any]], Any] | None = None,
         every: int = 100,
         progress: bool | None = None,
+        tensorboard: str | os.PathLike[str] | None = None,
     ) -> "Trainer":
         """Makes `steps` more steps and returns the trainer.
 
@@ -378,6 +385,10 @@ class Trainer:
             ends early if the callback returns True.
         progress
             True shows a line of progress; None shows it on a terminal only.
+        tensorboard
+            A folder in which a new event file gets the numbers of each step (loss, log Z, mean length, norm
+            of the gradient, seconds), which `tensorboard --logdir FOLDER` shows. The library writes the file
+            itself. Use a separate folder for each run, and the same folder when a run is resumed.
         """
         steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
@@ -386,9 +397,26 @@ class Trainer:
                 "record"
             )
         check(progress, "progress", bool | None)
+        check(tensorboard, "tensorboard", str | os.PathLike[str] | None)
         self._check_learning()
+        if tensorboard is not None:
+            self._session.write_events(os.fsdecode(tensorboard))
         line = Line(steps, sys.stderr.isatty() if progress is None else progress)
-        left = steps
+        try:
+            self._make_steps(steps, callback, every, line)
+        finally:
+            line.close()
+            if tensorboard is not None:
+                self._session.write_events(None)
+        self._session.look_at_end()
+        self._keep([], warn=True)
+        return self
+
+    def _make_steps(
+        self, left: int, callback: Callable[["Trainer", dict[str, Any]], Any] | None, every: int, line: Line
+    ) -> None:
+        """Makes `left` steps, or fewer if the callback returns True, and shows them in the line of progress.
+        Raises the error of a step that fails."""
         while left > 0:
             until = min(left, every) if callback is not None else left
             record: dict[str, Any] = {}
@@ -403,18 +431,11 @@ class Trainer:
                     record = dict(zip(FIGURES, records[-1]))
                     line.show(len(records), record)
                 if failed is not None:
-                    line.close()
                     raise failed
-            if (
-                callback is not None
-                and isinstance(answer := callback(self, record), (bool, np.bool_))
-                and answer
-            ):
-                break
-        line.close()
-        self._session.look_at_end()
-        self._keep([], warn=True)
-        return self
+            if callback is not None:
+                answer = callback(self, record)
+                if isinstance(answer, (bool, np.bool_)) and answer:
+                    return
 
     def _warn(self, message: str, stacklevel: int = 4) -> None:
         if message not in self._own_warnings:
@@ -441,7 +462,8 @@ class Trainer:
     @property
     def history(self) -> Columns:
         """The records of all steps, an array with an entry per step for each of these names: step, loss,
-        log_z, mean_len, grad_norm, seconds, reward_calls."""
+        log_z, mean_len, grad_norm, seconds, reward_calls. Checkpoints store them, so that a resumed trainer
+        has the records of the whole run."""
         return {name: np.asarray(values) for name, values in self._history.items()}
 
     def frame(self) -> Any:
@@ -465,29 +487,35 @@ class Trainer:
         )
         return states, np.asarray(log_rewards, dtype=np.float64)
 
-    def exact(self, limit: int = 1_000_000, condition: Any = None) -> _results.Exact:
+    def exact(
+        self, limit: int = 1_000_000, condition: Any = None, instance: int | None = None
+    ) -> _results.Exact:
         """Computes the policy's distribution over all states, and compares it with the target distribution.
         An environment with more than `limit` states is an error.
 
-        `condition` is a single condition, `[width]`, in a trainer with conditions.
+        `condition` is a single condition, `[width]`, in a trainer with conditions. `instance` is the index of
+        the initial state, in an environment with several initial states (`env.n_instances`): each has its own
+        distribution.
         """
-        return _results.Exact(
-            **_results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition)))
-        )
+        values = self._session.exact(count(limit, "limit"), self._condition(condition), _index(instance))
+        return _results.Exact(**_results.from_values(values))
 
-    def evaluate(self, n: int = 1000, condition: Any = None) -> _results.SampleEvaluation:
+    def evaluate(
+        self, n: int = 1000, condition: Any = None, instance: int | None = None
+    ) -> _results.SampleEvaluation:
         """Evaluates the policy on `n` samples, for environments whose states can't be listed. The result has
         estimates of log Z, and finds the best objects and the modes among the samples.
 
-        `condition` is a single condition, `[width]`, in a trainer with conditions.
+        `condition` and `instance` are as in `exact`. In an environment with several initial states, evaluate
+        them one by one: `[trainer.evaluate(instance=k) for k in range(env.n_instances)]`.
         """
-        return _results.SampleEvaluation(
-            **_results.from_values(
-                self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))
-            )
-        )
+        samples = count(n, least=1, most=AT_ONCE)
+        values = self._session.sampled(samples, self._condition(condition), _index(instance))
+        return _results.SampleEvaluation(**_results.from_values(values))
 
-    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> _results.ObjectEvaluation:
+    def evaluate_on(
+        self, objects: Any, paths: int = 20, condition: Any = None, instance: int | None = None
+    ) -> _results.ObjectEvaluation:
         """Estimates the log-probability of given objects, such as a test set, and its correlation with the
         reward.
 
@@ -497,14 +525,13 @@ class Trainer:
             The number of backward paths per object.
         condition
             A single condition, `[width]`, in a trainer with conditions.
+        instance
+            The index of the initial state from which all objects are built, in an environment with several
+            initial states.
         """
-        return _results.ObjectEvaluation(
-            **_results.from_values(
-                self._session.tested(
-                    objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition)
-                )
-            )
-        )
+        n_paths = count(paths, "paths", least=1, most=AT_ONCE)
+        values = self._session.tested(objects, n_paths, self._condition(condition), _index(instance))
+        return _results.ObjectEvaluation(**_results.from_values(values))
 
     def certify(
         self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64
@@ -534,12 +561,14 @@ class Trainer:
         )
         return _results.Certificate(**self._session.certified(given))
 
-    def judge(self, objects: Any, limit: int = 1_000_000) -> _results.Judgement:
+    def judge(
+        self, objects: Any, limit: int = 1_000_000, instance: int | None = None
+    ) -> _results.Judgement:
         """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't
         used. `objects` is a batch of states like the one that `sample` returns; for molecules also SMILES. An
-        environment with more than `limit` states is an error.
+        environment with more than `limit` states is an error. `instance` is as in `evaluate_on`.
         """
-        figures, missing = self._session.judge_samples(objects, count(limit, "limit"))
+        figures, missing = self._session.judge_samples(objects, count(limit, "limit"), _index(instance))
         return _results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
@@ -695,11 +724,21 @@ class Trainer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint, a folder from which `resume` continues bit for bit."""
-        self._session.save(os.fsdecode(path))
+        columns = [np.asarray(self._history.get(name, ()), dtype=np.float64) for name in FIGURES]
+        # The records are stored as the bits of their numbers, because a checkpoint accepts no NaN.
+        bits = torch.from_numpy(np.stack(columns)).view(torch.int64)
+        self._session.save(os.fsdecode(path), bits)
 
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
-        """Loads a checkpoint of a trainer with the same settings, from which training continues."""
-        self._session.resume(existing_path(path))
+        """Loads a checkpoint of a trainer with the same settings, from which training continues. `history`
+        has the records of all steps before the checkpoint, unless the checkpoint is from Rust."""
+        bits = self._session.resume(existing_path(path))
+        columns = [] if bits is None else bits.view(torch.float64).tolist()
+        whole = ("step", "reward_calls")
+        self._history = {
+            name: [int(value) for value in values] if name in whole else values
+            for name, values in zip(FIGURES, columns)
+        }
         return self
 
     def restore(self, path: str | os.PathLike[str]) -> "Trainer":

@@ -20,6 +20,7 @@ use super::rules::Rules;
 use crate::molecules::Reading;
 use crate::references::Object;
 use crate::states::{Graphs, whole};
+use crate::wording::in_python;
 
 /// The declaration of a graph environment, in the form that Python passes.
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -240,7 +241,7 @@ pub(super) fn restrict_by_rules(
     failures: &Failures,
     reading: Option<Reading>,
 ) -> GraphEnv {
-    let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
+    let names = env.actions().types().map(|(_, action_type)| in_python(action_type.name())).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
     let restrict = |base| PyRules { base, rules, names, reading, answers: Answers::default() };
     // The backward masks of the action types ignore the rules in Python. So backward moves are derived from
@@ -318,6 +319,9 @@ impl BatchRules<GraphStates, BatchMove> for PyRules {
 }
 
 impl GraphRules for PyRules {
+    fn name(&self, graph: &GraphState) -> Option<String> {
+        self.base.name(graph)
+    }
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         self.base.restrict(graph, moves);
     }

@@ -11,7 +11,7 @@ use gfn_gym::{
     boxes, colored_graphs, discrete_ebm, hypergrid, line, perfect_tree, phylo_tree, ring, sequence,
 };
 use gfn_gym::{set_addition, toy_dag, triangle};
-use gfn_molecules::fragments::{Fragment, FragmentLibrary, Fragments};
+use gfn_molecules::fragments::{Fragment, FragmentError, FragmentLibrary, Fragments};
 use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
 use serde::{Deserialize, Serialize};
 
@@ -271,7 +271,15 @@ impl MoleculeSpec {
                 Err(Error::config("told_apart", "True", "False if there is no scaffold"))
             }
             (None, None) => Ok(None),
-            (Some(smiles), None) => Ok(Some(Fragment::from_marked(smiles)?)),
+            (Some(smiles), None) => match Fragment::from_marked(smiles) {
+                Err(FragmentError::NoStem { smiles }) => Err(Error::config(
+                    "scaffold",
+                    format!("{smiles}, which has no attachment point"),
+                    "[*:1] at each atom that other atoms may be attached to, as in c1ccc([*:1])cc1, or the \
+                     numbers of these atoms as `attachments`",
+                )),
+                fragment => Ok(Some(fragment?)),
+            },
             (Some(smiles), Some(stems)) => Ok(Some(Fragment::new(smiles, stems)?)),
             (None, Some(stems)) => Err(Error::config(
                 "attachments",

@@ -14,6 +14,7 @@ use crate::kinds::{AnySpace, PyEnv, Space};
 use crate::paths::{Paths, replay};
 use crate::states::{Array, whole};
 use crate::tensors::PyTensor;
+use crate::wording::in_python;
 
 /// The moves of a batch of states, as six columns of equal length: the index of each move's state, its slot,
 /// and the four numbers that [`SteppedByPython::name`] returns.
@@ -36,7 +37,7 @@ pub(crate) trait SteppedByPython: EnumerableEnv {
 
 impl SteppedByPython for GraphEnv {
     fn move_types(&self) -> Vec<String> {
-        self.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect()
+        self.actions().types().map(|(_, action_type)| in_python(action_type.name())).collect()
     }
 
     fn name(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> Result<[i64; 4]> {

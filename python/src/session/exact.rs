@@ -13,7 +13,7 @@ use tch::Tensor;
 
 use super::Evaluation;
 use super::build::prior;
-use super::sampled::{check_one_instance, in_batches, repeat_row};
+use super::sampled::{check_built_from, in_batches, pick_instance, repeat_row};
 use super::trained::Trained;
 use crate::border::DeferredObject;
 use crate::conditions::check_conditions;
@@ -25,15 +25,20 @@ use crate::watch::Watch;
 const MAX_BATCH: usize = 2048;
 
 impl<E: PyEnv + EnumerableEnv> Trained<E> {
-    /// Evaluates the policy in every state, and computes the policy's exact distribution and the target
-    /// distribution.
-    pub(super) fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Evaluation> {
+    /// Evaluates the policy in every state of an instance, and computes the policy's exact distribution and
+    /// the target distribution.
+    pub(super) fn exact(
+        &mut self,
+        limit: usize,
+        conditions: Option<&Tensor>,
+        instance: Option<u32>,
+    ) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), conditions)?;
         self.without_noise(|trainer, space, _| {
             let env = &space.env;
             let watch = Watch::new();
-            check_one_instance(env)?;
-            let graph = StateGraph::build_watched(env, 0, limit, |_| watch.look())?;
+            let instance = pick_instance(env, instance)?;
+            let graph = StateGraph::build_watched(env, instance, limit, |_| watch.look())?;
             graph.check_ways_back(env)?;
             let target = target(trainer, &graph, conditions, &watch)?;
             let learned = graph.terminating_distribution(env, &watch.over(trainer.policy()), conditions)?;
@@ -66,7 +71,12 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
     /// Computes a certificate of the policy (bounds on log Z and on the total variation) from its samples.
     pub(super) fn certify(&mut self, budget: Budget) -> Result<Value> {
         self.without_noise(|trainer, space, rng| {
-            check_one_instance(&space.env)?;
+            if space.env.n_instances() > 1 {
+                let expected = "1; make an environment of one initial state and a trainer of it, and load \
+                    the parameters by `restore`";
+                let setting = "the number of initial states of an environment whose policy is certified";
+                return Err(Error::config(setting, space.env.n_instances(), expected));
+            }
             if prior(trainer).is_some() {
                 let expected = "an objective whose target is R; evaluate this trainer by `exact` instead";
                 return Err(Error::config("the objective", "relative to a prior", expected));
@@ -82,15 +92,21 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         })
     }
 
-    /// Compares samples of any sampler with the target of the trainer's reward. Returns the report, and the
-    /// states of the objects that are missing among the samples.
-    pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, DeferredObject)> {
+    /// Compares samples of any sampler with the target of the trainer's reward in an instance. Returns the
+    /// report, and the states of the objects that are missing among the samples.
+    pub(super) fn judge(
+        &mut self,
+        objects: &Py<PyAny>,
+        limit: usize,
+        instance: Option<u32>,
+    ) -> Result<(Value, DeferredObject)> {
         self.without_noise(|trainer, space, rng| {
             let env = &space.env;
             let watch = Watch::new();
-            check_one_instance(env)?;
+            let instance = pick_instance(env, instance)?;
             let objects = space.border.read_some(objects, "objects")?;
-            let graph = StateGraph::build_watched(env, 0, limit, |_| watch.look())?;
+            check_built_from(env, &objects, instance)?;
+            let graph = StateGraph::build_watched(env, instance, limit, |_| watch.look())?;
             let of_states = graph.target_distribution(trainer.reward(), None)?;
             let groups = graph.objects(env)?;
             let target = sum_objects(&groups, &of_states.probs);

@@ -208,17 +208,18 @@ impl Session {
 
     /// Computes the exact distribution of the policy and the target distribution, over at most `limit`
     /// states. If the trainer has conditions, both distributions are for the single condition `condition`,
-    /// `[1, C]`.
+    /// `[1, C]`. `instance` is the index of the initial state; `None` if there is only one.
     fn exact<'py>(
         &self,
         py: Python<'py>,
         limit: usize,
         conditions: Option<PyTensor>,
+        instance: Option<u32>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.ask(py, move |trained| {
-            listed!(trained, trained => trained.exact(limit,
-            optional(&conditions)))
-        })?(py)
+        self.ask(
+            py,
+            move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions), instance)),
+        )?(py)
     }
 
     /// Computes a certificate of the policy. `budget` has the number of samples, the number of subsets of
@@ -237,9 +238,10 @@ impl Session {
         py: Python<'py>,
         objects: Py<PyAny>,
         limit: usize,
+        instance: Option<u32>,
     ) -> PyResult<(Bound<'py, PyAny>, DeferredObject)> {
         let (figures, states) =
-            self.ask(py, |trained| listed!(trained, trained => trained.judge(&objects, limit)))?;
+            self.ask(py, |trained| listed!(trained, trained => trained.judge(&objects, limit, instance)))?;
         Ok((pythonize::pythonize(py, &figures)?, states))
     }
 
@@ -250,10 +252,12 @@ impl Session {
         py: Python<'py>,
         n: usize,
         conditions: Option<PyTensor>,
+        instance: Option<u32>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, optional(&conditions))))?(
+        self.ask(
             py,
-        )
+            move |trained| each!(trained, trained => trained.estimate(n, optional(&conditions), instance)),
+        )?(py)
     }
 
     /// Estimates the policy's probabilities of these objects, from `paths` paths to each object. If the
@@ -264,11 +268,11 @@ impl Session {
         objects: Py<PyAny>,
         paths: usize,
         conditions: Option<PyTensor>,
+        instance: Option<u32>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.ask(
-            py,
-            move |trained| each!(trained, trained => trained.test(&objects, paths, optional(&conditions))),
-        )?(py)
+        self.ask(py, move |trained| {
+            each!(trained, trained => trained.test(&objects, paths, optional(&conditions), instance))
+        })?(py)
     }
 
     /// Replaces the policy's parameters permanently by their running average.
@@ -292,14 +296,22 @@ impl Session {
         self.read(py, |trained| each!(trained, trained => trained.parameters()))
     }
 
-    /// Writes a checkpoint of the trainer to `path`.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.ask(py, |trained| each!(trained, trained => trained.trainer.save(&path)))
+    /// Writes a checkpoint of the trainer to `path`. `history` is a tensor of whole numbers, which `resume`
+    /// returns.
+    fn save(&self, py: Python<'_>, path: PathBuf, history: PyTensor) -> PyResult<()> {
+        self.ask(py, |trained| each!(trained, trained => trained.save(&path, history.0)))
     }
 
-    /// Resumes training from the checkpoint at `path`.
-    fn resume(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    /// Resumes training from the checkpoint at `path`. Returns the history that was passed to `save`; `None`
+    /// for a checkpoint from Rust.
+    fn resume(&self, py: Python<'_>, path: PathBuf) -> PyResult<Option<PyTensor>> {
         self.ask(py, |trained| each!(trained, trained => trained.resume(&path)))
+    }
+
+    /// Writes the numbers of all further steps to a new event file in `folder`, for TensorBoard. `None` ends
+    /// the file.
+    fn write_events(&self, py: Python<'_>, folder: Option<PathBuf>) -> PyResult<()> {
+        self.ask(py, |trained| each!(trained, trained => trained.write_events(folder)))
     }
 
     /// Loads the parameters of the checkpoint at `path`, and no other part of its state.

@@ -67,26 +67,47 @@ fn log_weights<E: TrainEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec
     }
 }
 
-/// Returns an error if the environment has several instances.
-pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
-    match env.n_instances() {
-        1 => Ok(()),
-        n => {
-            let expected = "one start, because each instance has its own log Z: make an environment of one \
-                instance, and load the parameters into a trainer of it by `restore`";
-            Err(Error::config("the number of the environment's instances", n, expected))
+/// Returns the instance that an evaluation is about: `instance`, or the only instance of the environment if
+/// `instance` is `None`.
+pub(super) fn pick_instance<E: Env>(env: &E, instance: Option<u32>) -> Result<u32> {
+    let n = env.n_instances();
+    match instance {
+        Some(instance) if instance < n => Ok(instance),
+        None if n == 1 => Ok(0),
+        _ => {
+            let instance = instance.map_or("None".to_owned(), |instance| instance.to_string());
+            let expected = "the index of one of them, because each has its own log Z and distribution: \
+                evaluate them one by one, with `instance=k`";
+            let got = format!("{instance} in an environment with {n} initial states");
+            Err(Error::config("instance", got, expected))
         }
     }
 }
 
+/// Returns an error for an object that was built from another initial state than that of `instance`.
+pub(super) fn check_built_from<E: Env>(env: &E, objects: &E::States, instance: u32) -> Result<()> {
+    let instances = env.instances(objects);
+    let Some(row) = instances.iter().position(|&other| other != instance) else { return Ok(()) };
+    let start = instances[row];
+    let got =
+        format!("not valid (row {row} is built from initial state {start}, but `instance` is {instance})");
+    let expected = "objects that are built from the initial state `instance`; leave the other rows out";
+    Err(Error::config("the list of objects", got, expected))
+}
+
 impl<E: PyEnv> Trained<E> {
-    /// Draws `n` samples, and estimates log Z from these samples. If the trainer has conditions, `condition`
-    /// is a single condition, `[1, C]`.
-    pub(super) fn estimate(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
+    /// Draws `n` samples of an instance, and estimates log Z from these samples. If the trainer has
+    /// conditions, `condition` is a single condition, `[1, C]`.
+    pub(super) fn estimate(
+        &mut self,
+        n: usize,
+        condition: Option<&Tensor>,
+        instance: Option<u32>,
+    ) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
             let env = &space.env;
-            check_one_instance(env)?;
+            let instance = pick_instance(env, instance)?;
             let watch = Watch::new();
             let policy = watch.over(trainer.policy());
             let sampler = Sampler::new(env, &policy).max_steps(trainer.context().config.max_steps);
@@ -96,7 +117,8 @@ impl<E: PyEnv> Trained<E> {
             let mut lengths = Vec::new();
             in_batches(n, MAX_BATCH, &watch, |range| {
                 let trajectories = match repeat_row(condition, range.len()) {
-                    None => sampler.forward(range.len(), rng)?,
+                    None => sampler.forward_of(&vec![instance; range.len()], rng)?,
+                    // An environment with several instances has no conditions.
                     Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
                 };
                 let scores = score_trajectories(trainer, &trajectories)?;
@@ -129,22 +151,22 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Estimates the policy's probabilities of objects, from `paths` paths to each state of an object.
+    /// Estimates the policy's probabilities of objects of an instance, from `paths` paths to each state of an
+    /// object.
     pub(super) fn test(
         &mut self,
         objects: &Py<PyAny>,
         paths: usize,
         condition: Option<&Tensor>,
+        instance: Option<u32>,
     ) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
             let env = &space.env;
             let context = trainer.context();
-            check_one_instance(env)?;
-            if paths == 0 {
-                return Err(Error::config("paths", 0, "at least one trajectory for each object"));
-            }
+            let instance = pick_instance(env, instance)?;
             let objects = space.border.read_some(objects, "objects")?;
+            check_built_from(env, &objects, instance)?;
             check_finished(env, &objects, rng)?;
             let watch = Watch::new();
             let n = objects.len();

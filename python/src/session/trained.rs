@@ -2,17 +2,18 @@
 
 use std::any::Any;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::env::{Rows, log_rewards};
 use gfn::optim::Schedule;
 use gfn::rollout::Sampler;
-use gfn::run::{Fit, OnWarning, Record, Warnings};
+use gfn::run::{Fit, Observer, OnWarning, Record, TensorBoard, Warnings};
 use gfn::train::{Checkpoint, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Thompson, thompson_step};
+use serde_json::Value;
 use tch::Tensor;
 
 use super::sampled::in_batches;
@@ -32,6 +33,9 @@ const MAX_OBJECTS: usize = 4096;
 /// size that the library's `prefill` uses.
 const MAX_WALKS: usize = 8192;
 
+/// The name under which the records of a Python trainer are attached to its checkpoints.
+const HISTORY: &str = "history";
+
 /// The record of one training step: its number, the loss, log Z, the mean length of trajectories, the norm of
 /// the gradient, the seconds that the step took, and the number of objects whose reward the trainer has
 /// computed so far.
@@ -50,6 +54,8 @@ pub(crate) struct Trained<E: PyEnv> {
     /// The number of training steps made so far. Other threads may read this number in the middle of a step.
     pub(super) n_steps: Arc<AtomicUsize>,
     warnings: Warnings<E::States>,
+    /// The event file for TensorBoard to which each step is written, if there is one.
+    events: Option<TensorBoard>,
 }
 
 impl<E: PyEnv> Trained<E> {
@@ -61,7 +67,8 @@ impl<E: PyEnv> Trained<E> {
     ) -> Self {
         let rng = trainer.evaluation_rng();
         let warnings = Warnings::new(OnWarning::Keep);
-        Self { trainer, space, rng, shared_state, modules, n_steps: Arc::default(), warnings }
+        let n_steps = Arc::default();
+        Self { trainer, space, rng, shared_state, modules, n_steps, warnings, events: None }
     }
 
     /// Returns the policy as a [`BuiltPolicy`], for use in another trainer.
@@ -92,11 +99,15 @@ impl<E: PyEnv> Trained<E> {
             Err(error) => return (records, Some(error)),
         }
         let n_steps = &self.n_steps;
-        let mut observe = |_: &Trainer<E>, record: &mut Record| {
+        let events = &mut self.events;
+        let mut observe = |trainer: &Trainer<E>, record: &mut Record| {
             n_steps.store(record.step, Relaxed);
             let StepStats { loss, log_z, mean_len, grad_norm, seconds, .. } = record.stats;
             let seconds = seconds.iter().sum();
             records.push((record.step, loss, log_z, mean_len, grad_norm, seconds, record.reward_calls));
+            if let Some(events) = events.as_mut() {
+                let _continues = Observer::<E>::after_step(events, trainer, record)?;
+            }
             watch.look()?;
             shared.check_tensors()?;
             Ok(ControlFlow::Continue(()))
@@ -183,13 +194,27 @@ impl<E: PyEnv> Trained<E> {
         self.shared_state.check()
     }
 
-    pub(super) fn resume(&mut self, path: &Path) -> Result<()> {
+    /// Writes a checkpoint, in which `history` is stored as an attachment.
+    pub(super) fn save(&mut self, path: &Path, history: Tensor) -> Result<()> {
+        self.trainer.attach(HISTORY, Value::Null, vec![(HISTORY.to_owned(), history)])?;
+        self.trainer.save(path)
+    }
+
+    /// Resumes training from a checkpoint, and returns the history that is stored in it.
+    pub(super) fn resume(&mut self, path: &Path) -> Result<Option<PyTensor>> {
         self.trainer.resume(path)?;
         // The random stream for evaluations is derived from the resumed trainer. The old stream was derived
         // when the trainer was built, so it would repeat the draws of the first evaluations of the run.
         self.rng = self.trainer.evaluation_rng();
         self.n_steps.store(self.trainer.steps_done(), Relaxed);
-        Ok(())
+        let tensors = self.trainer.attachment(HISTORY).map_or(&[][..], |(_, tensors)| tensors);
+        Ok(tensors.first().map(|(_, history)| PyTensor(history.shallow_clone())))
+    }
+
+    /// Starts a new event file in `folder`, to which all further steps are written. `None` ends the file.
+    pub(super) fn write_events(&mut self, folder: Option<PathBuf>) -> Result<()> {
+        self.events = folder.map(TensorBoard::new);
+        self.events.as_mut().map_or(Ok(()), |events| Observer::<E>::start(events, &self.trainer, None))
     }
 
     pub(super) fn restore(&self, path: &Path) -> Result<()> {

@@ -17,6 +17,8 @@ impl<T: GraphActionType> GraphActionType for Reverse<T> {
     fn name(&self) -> &str {
         match self.0.name() {
             "add_node" => "remove_node",
+            "add_first_node" => "remove_first_node",
+            "add_attached_node" => "remove_attached_node",
             "add_edge" => "remove_edge",
             "set_node_attr" => "remove_node_attr",
             "set_edge_attr" => "remove_edge_attr",

@@ -171,4 +171,12 @@ impl DiscreteEnv for GraphEnv {
             Err(error) => error.to_string(),
         }
     }
+
+    fn describe_state(&self, states: &GraphStates, row: usize) -> Option<String> {
+        let graph = states.graphs().get(row)?;
+        Some(match self.rules.name(graph) {
+            None => graph.to_string(),
+            Some(name) => format!("{name} ({graph})"),
+        })
+    }
 }

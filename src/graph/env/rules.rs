@@ -39,6 +39,12 @@ pub trait GraphRules: Send + Sync {
         true
     }
 
+    /// Returns the name of the object that a graph represents, such as a molecule's SMILES, for messages. The
+    /// default is `None`, for objects that are just graphs.
+    fn name(&self, _graph: &GraphState) -> Option<String> {
+        None
+    }
+
     /// Returns the part of a graph that a policy sees; `None`, the default, if the policy sees the whole
     /// graph.
     ///

@@ -268,6 +268,10 @@ fn too_many(molecule: &Molecule) -> Error {
 }
 
 impl GraphRules for Chemistry {
+    fn name(&self, graph: &GraphState) -> Option<String> {
+        Some(self.codec.molecule(graph).ok()?.smiles())
+    }
+
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
         match self.role(graph, moves) {

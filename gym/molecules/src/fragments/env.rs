@@ -187,6 +187,9 @@ fn is_empty(graph: &GraphState) -> bool {
 }
 
 impl GraphRules for Trees {
+    fn name(&self, graph: &GraphState) -> Option<String> {
+        Some(self.library.molecule(graph).ok()?.smiles())
+    }
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }

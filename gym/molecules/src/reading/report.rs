@@ -135,18 +135,23 @@ impl ReadReport {
 
 impl fmt::Display for ReadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { read, without_stereo, .. } = self;
-        write!(f, "{read} lines ({without_stereo} of them without some of their stereochemistry")?;
+        let with_noun =
+            |n: usize, noun: &str| if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") };
+        let mut separator = " (";
+        write!(f, "{} read", with_noun(self.read, "molecule"))?;
         for (count, what) in [
+            (self.without_stereo, "without some of their stereochemistry"),
             (self.without_parts, "without smaller parts"),
             (self.without_isotopes, "without isotopes"),
             (self.neutralised, "neutralised"),
         ] {
             if count > 0 {
-                write!(f, ", {count} {what}")?;
+                write!(f, "{separator}{count} {what}")?;
+                separator = ", ";
             }
         }
-        write!(f, "), {} skipped", self.n_skipped())?;
+        let end = if separator == ", " { ")" } else { "" };
+        write!(f, "{end}; {} skipped", with_noun(self.n_skipped(), "line"))?;
         for (reason, skipped) in &self.skipped {
             write!(f, "; {} with {reason}", skipped.count)?;
         }

@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -109,12 +110,12 @@ def rename_wheel(wheel, minor, out):
     if all(newest <= SYMBOLS[kind] for kind, newest in needs.items()):
         platform = platform.replace("linux_", PLATFORM + "_", 1)
     local = "%s+torch%s" % (version, minor.replace(".", ""))
-    new = out / "-".join([name, local, python, abi, platform + ".whl"])
+    new = wheel.with_name("-".join([name, local, python, abi, platform + ".whl"]))
     before, after = "%s-%s.dist-info/" % (name, version), "%s-%s.dist-info/" % (name, local)
     edits = {
         "METADATA": [
             (r"^Version: .*$", "Version: " + local),
-            (r"^Requires-Dist: torch\b(?!_).*$", "Requires-Dist: torch==%s.*" % minor),
+            (r"^Requires-Dist: torch(?![\w-]).*$", "Requires-Dist: torch==%s.*" % minor),
         ],
         "WHEEL": [(r"^Tag: .*$", "Tag: " + "-".join([python, abi, platform]))],
     }
@@ -135,7 +136,7 @@ def rename_wheel(wheel, minor, out):
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             record.append("%s,sha256=%s,%d" % (target, digest, len(content)))
         archive.writestr(after + "RECORD", "\n".join(record + [after + "RECORD,,", ""]))
-    return new, needs
+    return Path(shutil.move(str(new), str(out / new.name))), needs
 
 
 def build(minor, interpreter, folder, out, stubs):
@@ -162,6 +163,7 @@ def build(minor, interpreter, folder, out, stubs):
     torch = {"LIBTORCH", "LIBTORCH_USE_PYTORCH", "PYO3_PYTHON"}
     settings = {name: value for name, value in os.environ.items() if name not in torch}
     settings.update(PYO3_PYTHON=str(python))
+    began = time.monotonic()
     run(
         "building",
         *pip,
@@ -176,12 +178,18 @@ def build(minor, interpreter, folder, out, stubs):
     )
     (wheel,) = folder.glob("*.whl")
     wheel, needs = rename_wheel(wheel, minor, out)
+    built = time.monotonic()
     try:
         run("installing the wheel", *pip, "install", "--no-deps", wheel)
         run("training with it", python, "-c", SMOKE, cwd=str(folder))
     except StepFailed:
         wheel.unlink()
         raise
+    print(
+        "build_wheels: built in %.0f s, installed and trained in %.0f s, %.1f MB"
+        % (built - began, time.monotonic() - built, wheel.stat().st_size / 1e6),
+        flush=True
+    )
     return wheel, needs
 
 

@@ -5,7 +5,8 @@ scripts/check_packages.py.
 A package must have its metadata. It must be packed without unknown warnings, and without files that don't
 belong in it. Its documentation must build as on docs.rs, which uses the feature `doc-only`. The build folder
 is target/packages, or packages in CARGO_TARGET_DIR. If it is empty, the build takes some minutes of processor
-time.
+time. The source distribution of the Python package must have all files that its build reads; pip fetches
+maturin for this.
 """
 
 import json
@@ -14,8 +15,10 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NEEDED = ["description", "license", "readme", "keywords", "categories", "rust_version"]
@@ -38,6 +41,29 @@ def cargo(clone, environment, *arguments):
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed with exit code {done.returncode}:\n{done.stderr[-4000:]}")
     return done
+
+
+def check_source_distribution(clone, environment):
+    """Builds the source distribution of the Python package, and reads the packages that it contains. Returns
+    the files that are missing."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        venv.create(folder / "venv", with_pip=True)
+        programs = folder / "venv" / "bin"
+        pip = [programs / "pip", "install", "--quiet", "--disable-pip-version-check", "maturin>=1.9,<2"]
+        subprocess.run(pip, check=True)
+        build = [programs / "maturin", "sdist", "--out", folder]
+        subprocess.run(build, check=True, cwd=pathlib.Path(clone) / "python", stderr=subprocess.DEVNULL)
+        (archive,) = folder.glob("*.tar.gz")
+        print(f"{archive.name}: {archive.stat().st_size / 1e3:,.0f} kB")
+        with tarfile.open(archive) as files:
+            files.extractall(folder)
+        unpacked = folder / archive.name[: -len(".tar.gz")]
+        # Cargo reads the manifests of all packages of the workspace, and the files that these name.
+        cargo(unpacked, environment, "metadata", "--format-version", "1")
+        needed = ["build_backend.py", "python/shim/torch_sys.h", "python/shim/tensors.cpp", "Cargo.lock",
+            "package/gfn_rs/__init__.py", "package/gfn_rs/_gfn.pyi", "package/gfn_rs/py.typed"]
+        return [f"{archive.name} lacks {name}" for name in needed if not (unpacked / name).is_file()]
 
 
 def main():
@@ -82,6 +108,8 @@ def main():
             print(f"{package['name']}: {size / 1e3:,.0f} kB packed", flush=True)
             if size > LARGEST:
                 wrong.append(f"{package['name']} has {size:,} bytes packed, expected at most {LARGEST:,}")
+
+        wrong += check_source_distribution(clone, environment)
 
         # A build of documentation runs little of the code that it compiles: only procedural macros and build
         # scripts, and these only briefly. So optimising the dependencies gains nothing.

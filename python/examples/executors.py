@@ -84,8 +84,8 @@ def main():
     asked = flags.parse_args()
     with engine(asked.engine, asked.workers) as executor:
         replay = gfn.Replay(10_000, share=0.5, after=5)
-        if asked.actors:
-            actors = gfn.Actors(make, executor, tasks=asked.workers)
+        actors = gfn.Actors(make, executor, tasks=asked.workers) if asked.actors else None
+        if actors is not None:
             trainer = make(0, sources=[gfn.FreshSource(actors), replay])
         else:
             trainer = make(0, reward=gfn.ParallelReward(reward, executor), sources=[replay])
@@ -95,14 +95,14 @@ def main():
         trainer.fit(asked.steps)
         took = time.perf_counter() - began
         exact = trainer.exact()
-        if asked.actors:
+        if actors is not None:
             actors.close()
     calls = trainer.reward_calls - before
     print(
         f"{calls} objects in {took:.1f} s: {calls / took:.0f} per second, of {100 * asked.workers} that the "
         f"reward allows"
     )
-    if asked.actors:
+    if actors is not None:
         print(
             f"received {actors.received}, used {actors.used}, too old {actors.stale}, lost calls "
             f"{actors.lost}"

@@ -50,8 +50,8 @@ print(
 )
 print(f"molecules scored: {trainer.reward_calls}, time: {trainer.history['seconds'].sum():.0f} s")
 
-best = dict(sorted(zip(molecules.smiles, qed), key=lambda pair: -pair[1])[:200])
-best = list(best.items())[:12]
+distinct = dict(sorted(zip(molecules.smiles, qed), key=lambda pair: -pair[1])[:200])
+best = list(distinct.items())[:12]
 print("QED    SMILES")
 for smiles, score in best:
     print(f"{score:.3f}  {smiles}")

@@ -120,7 +120,9 @@ pub(crate) fn prepare_threads() {
 
 /// Sets the number of threads of the library and of torch for the rest of the process; call this function
 /// before the first trainer is built. A process that is forked from this process has a single thread, because
-/// threads aren't copied.
+/// threads aren't copied. A second call with another number is an error.
+///
+///     >>> gfn.set_threads(1)
 #[pyfunction]
 pub(crate) fn set_threads(n: &Bound<'_, PyAny>) -> Outcome<()> {
     let n = n.py().import("gfn_rs._checks")?.call_method1("count", (n, "threads", 1))?.extract()?;

@@ -115,6 +115,11 @@ fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
 
 /// The scores of a batch of B trajectories, which have T transitions together. A custom objective gets this
 /// object. The scores are torch tensors with gradients.
+///
+///     >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8)
+///     >>> scores = trainer.score(trainer.batch())
+///     >>> scores.log_reward.shape, len(scores.offsets)
+///     (torch.Size([8]), 9)
 #[pyclass(frozen, module = "gfn_rs", name = "Scores")]
 pub(crate) struct Scores {
     /// log P_F of each transition, `[T]`.

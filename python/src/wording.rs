@@ -31,6 +31,10 @@ const PHRASES: &[(&str, &str)] = &[
         "call `set_threads` once, before the first trainer",
     ),
     ("write it with GraphFormat::EdgeList (any extension except g6 and d6)", "use `networkx()`, or pickle"),
+    (
+        "build it with the feature `descriptors` to get this property",
+        "build gfn-rs without `--no-default-features` to get this property",
+    ),
     ("give `DiffusionPolicy::new` the target", "use a target of the library's"),
     ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),
     ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
@@ -76,6 +80,11 @@ const PHRASES: &[(&str, &str)] = &[
         "`SetNodeAttr`, or distinguish nodes by their labels, `Semantics::Labelled`",
         "`SetNodeAttribute`, or distinguish nodes by their labels, `labelled=True`",
     ),
+    // The names of types of moves, which `Moves.types` has, too.
+    ("remove_node_attr", "clear_node_attribute"),
+    ("remove_edge_attr", "clear_edge_attribute"),
+    ("set_node_attr", "set_node_attribute"),
+    ("set_edge_attr", "set_edge_attribute"),
     ("`ReplayPath::Stored`", "\"stored\""),
     ("`ReplayPath::PolicyBackward`", "\"policy_backward\""),
     ("`tch::no_grad`", "`torch.no_grad`"),

@@ -106,7 +106,7 @@ def test_a_wheel_is_named_after_its_torch_and_asks_for_it(symbols, platform, tmp
     monkeypatch.setattr(wheels, "newest_symbols", lambda wheel: symbols)
     old = tmp_path / "gfn_rs-0.1.0-cp311-cp311-linux_x86_64.whl"
     metadata = ("Name: gfn-rs\nVersion: 0.1.0\nRequires-Dist: torch>=2.13,<2.15\nRequires-Dist: "
-        "numpy>=1.26\nRequires-Dist: torch_geometric>=2.5 ; extra == 'networks'\n")
+        "numpy>=1.26\nRequires-Dist: torch-geometric>=2.5 ; extra == 'networks'\n")
     files = {
         "gfn_rs/__init__.py": "1",
         "gfn_rs-0.1.0.dist-info/METADATA": metadata,

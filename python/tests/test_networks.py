@@ -165,6 +165,21 @@ def test_a_network_is_a_module_of_torch(tmp_path):
     assert len(repr(network)) > 100
 
 
+CONVS = ["gin", "gin_virtual", "gine", "directed", "transformer", "gat", "gps"]
+
+
+@pytest.mark.parametrize("conv", CONVS)
+def test_networks_of_all_layers_are_copied_with_their_parameters(conv):
+    env = gfn.GraphBuilding(3, directed=conv == "directed")
+    network = gfn.GraphNet(embedding=8, conv=conv).build(env)
+    other = gfn.GraphNet(embedding=8, conv=conv).build(env, seed=1)
+    states = env.initial(2)
+    assert not torch.equal(other(states).log_pf, network(states).log_pf)
+    for copied in (copy.deepcopy(network), other):
+        copied.load_state_dict(network.state_dict())
+        assert torch.equal(copied(states).log_pf, network(states).log_pf)
+
+
 def test_the_same_seed_gives_the_same_network():
     env = gfn.HyperGrid(2, 4)
     one, same, other = (gfn.Mlp((16,)).build(env, seed) for seed in (0, 0, 1))

@@ -20,7 +20,11 @@ from ._settings import LARGEST_SIZE, Settings, bounds, plain
 
 class Temperature(Settings):
     """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer instead of a
-    number: a vector of `bins` entries, of which a larger beta fills more."""
+    number: a vector of `bins` entries, of which a larger beta fills more.
+
+    >>> gfn.Conditioning(temperature=gfn.UniformTemperature(1, 4, bins=3)).width
+    3
+    """
 
     def _json(self) -> Any:
         values = self._values()
@@ -30,7 +34,13 @@ class Temperature(Settings):
 
 @dataclass(frozen=True)
 class UniformTemperature(Temperature):
-    """The uniform distribution of beta between two numbers."""
+    """The uniform distribution of beta between two numbers, `least` and `most`. With `bins`, beta is encoded
+    as a thermometer of `bins` entries; by default it is encoded as one number.
+
+    >>> drawn = gfn.Conditioning(temperature=gfn.UniformTemperature(1, 4)).draw(100)
+    >>> bool(((drawn >= 1) & (drawn <= 4)).all())
+    True
+    """
 
     least: float
     most: float
@@ -39,7 +49,13 @@ class UniformTemperature(Temperature):
 
 @dataclass(frozen=True)
 class LogUniformTemperature(Temperature):
-    """The distribution of beta between two numbers above 0 in which log beta is uniform."""
+    """The distribution of beta between two numbers above 0, `least` and `most`, in which log beta is uniform.
+    With `bins`, beta is encoded as a thermometer of `bins` entries; by default it is encoded as one number.
+
+    >>> drawn = gfn.Conditioning(temperature=gfn.LogUniformTemperature(1, 64)).draw(1000)
+    >>> bool((drawn < 8).double().mean() > 0.4)
+    True
+    """
 
     least: float
     most: float
@@ -48,7 +64,14 @@ class LogUniformTemperature(Temperature):
 
 @dataclass(frozen=True)
 class GammaTemperature(Temperature):
-    """A Gamma distribution of beta, in which draws above `most` are replaced by `most`."""
+    """A Gamma distribution of beta with the parameters `shape` and `scale`, in which draws above `most` are
+    replaced by `most`. With `bins`, beta is encoded as a thermometer of `bins` entries; by default it is
+    encoded as one number.
+
+    >>> drawn = gfn.Conditioning(temperature=gfn.GammaTemperature(2.0, 1.0, most=3.0)).draw(100)
+    >>> bool(drawn.max() <= 3)
+    True
+    """
 
     shape: float
     scale: float
@@ -59,6 +82,9 @@ class GammaTemperature(Temperature):
 class Directions(Settings):
     """The base class of distributions of preferences and of directions of focus. With `bins`, each number is
     encoded as a thermometer: a vector of `bins` entries, of which a larger number fills more.
+
+    >>> gfn.Conditioning(2, preferences=gfn.Dirichlet(bins=3)).width
+    6
     """
 
     def _json(self) -> Any:
@@ -69,7 +95,13 @@ class Directions(Settings):
 
 @dataclass(frozen=True)
 class OneOf(Directions):
-    """The uniform distribution over a list of vectors, each of which has a number for each reward."""
+    """The uniform distribution over a list of vectors, each of which has a number for each reward. With
+    `bins`, each number is encoded as a thermometer of `bins` entries; by default it is encoded as one number.
+
+    >>> conditions = gfn.Conditioning(2, preferences=gfn.OneOf([[1, 0], [1, 1]]))
+    >>> sorted({tuple(each.preferences) for each in conditions.decode(conditions.draw(50))})
+    [(0.5, 0.5), (1.0, 0.0)]
+    """
 
     vectors: Sequence[Sequence[float]]
     bins: int | None = None
@@ -77,8 +109,13 @@ class OneOf(Directions):
 
 @dataclass(frozen=True)
 class Dirichlet(Directions):
-    """The symmetric Dirichlet distribution over the simplex. With the parameter 1 it is uniform, below 1 it
-    prefers the corners, and above 1 the centre."""
+    """The symmetric Dirichlet distribution over the simplex. With a `concentration` of 1, the default, it is
+    uniform, below 1 it prefers the corners, and above 1 the centre. With `bins`, each number is encoded as a
+    thermometer of `bins` entries; by default it is encoded as one number.
+
+    >>> gfn.Conditioning(3, preferences=gfn.Dirichlet(0.5)).draw(4).sum(dim=1).round(decimals=6).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
 
     concentration: float = 1.0
     bins: int | None = None
@@ -109,6 +146,10 @@ class Focus(Settings):
 
     If almost no sample is inside of the cone, use a wider cone with the same power of c, such as
     `cosine=0.98**20, limit=0.8**20`.
+
+    >>> conditions = gfn.Conditioning(2, focus=gfn.Focus(gfn.Dirichlet()))
+    >>> conditions.width
+    2
     """
 
     directions: Sequence[float] | Directions
@@ -131,6 +172,12 @@ class Conditions(Settings):
         width]`.
     width
         The number of entries of a condition, at least 1.
+
+    >>> conditions = gfn.Conditions(lambda n, rng: rng.uniform(1, 4, (n, 1)), width=1)
+    >>> reward = lambda points, betas: betas[:, 0].numpy() * -points.sum(axis=1)
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), reward, gfn.Mlp((8,)), batch=8, conditions=conditions)
+    >>> trainer.sample(2, conditions=[[1.0], [4.0]]).shape
+    (2, 2)
     """
 
     function: Callable[[int, np.random.Generator], Any]
@@ -147,6 +194,10 @@ class Condition(Settings):
         A weight for each reward; the weights are divided by their sum. By default the weights are equal.
     focus
         The direction of focus, if there is one.
+
+    >>> conditions = gfn.Conditioning(2, preferences=gfn.Dirichlet())
+    >>> conditions.encode([gfn.Condition(preferences=[1, 3])]).tolist()
+    [[0.25, 0.75]]
     """
 
     beta: float = 1.0

@@ -13,7 +13,7 @@ from . import _gfn
 from ._checks import OF_GRAPHS, check_rules
 from ._settings import Settings, bounds, plain
 from ._envs import Environment, describe_graphs
-from ._steps import Moves
+from ._steps import Moves, Whole
 
 # The bounds of the setting `values`: the entries of a vector are whole numbers from 0 to `values` - 1.
 _VALUES = bounds(2, 65_536)
@@ -34,7 +34,12 @@ class ActionType(Settings):
 @dataclass(frozen=True)
 class AddNode(ActionType):
     """Adds a node of any class. If `attached`, the new node is added together with an edge to an existing
-    node, except the first node of a graph."""
+    node, except the first node of a graph.
+
+    >>> env = gfn.GraphEnv([gfn.AddNode(attached=True)], max_nodes=3)
+    >>> env.move_types
+    ('add_first_node', 'add_attached_node', 'exit')
+    """
 
     _part = "node"
 
@@ -44,7 +49,12 @@ class AddNode(ActionType):
 @dataclass(frozen=True)
 class AddEdge(ActionType):
     """Adds an edge of any class between two nodes that share no edge, up to `max_edges` edges in a graph.
-    Rules can forbid pairs of nodes."""
+    Rules can forbid pairs of nodes.
+
+    >>> env = gfn.GraphEnv([gfn.AddEdge(max_edges=2)], max_nodes=3, start=3)
+    >>> env.moves(env.initial()).describe()
+    ['add_edge(0, 1, 0)', 'add_edge(0, 2, 0)', 'add_edge(1, 2, 0)', 'exit(0, 0, 0)']
+    """
 
     _part = "edge"
 
@@ -53,14 +63,25 @@ class AddEdge(ActionType):
 
 @dataclass(frozen=True)
 class SetNodeAttribute(ActionType):
-    """Sets an unset attribute of a node."""
+    """Sets an unset attribute of a node.
+
+    >>> actions = [gfn.SetNodeAttribute()]
+    >>> env = gfn.GraphEnv(actions, max_nodes=2, start=2, node_attributes=[3], labelled=True)
+    >>> len(env.moves(env.initial()))
+    7
+    """
 
     _part = "node_attribute"
 
 
 @dataclass(frozen=True)
 class SetEdgeAttribute(ActionType):
-    """Sets an unset attribute of an edge."""
+    """Sets an unset attribute of an edge.
+
+    >>> actions = [gfn.AddEdge(), gfn.SetEdgeAttribute()]
+    >>> gfn.GraphEnv(actions, max_nodes=2, start=2, edge_attributes=[2]).move_types
+    ('add_edge', 'set_edge_attribute', 'exit')
+    """
 
     _part = "edge_attribute"
 
@@ -68,7 +89,13 @@ class SetEdgeAttribute(ActionType):
 @dataclass(frozen=True)
 class RemoveNode(ActionType):
     """Removes a node without edges. If `attached`, it removes a node with a single edge, together with this
-    edge. The node's attributes must be unset."""
+    edge. The node's attributes must be unset.
+
+    >>> node = gfn.Graphs.from_arrays([1], np.zeros((0, 2), int), [0, 0], directed=False)
+    >>> env = gfn.GraphEnv([gfn.RemoveNode()], max_nodes=1, start=node)
+    >>> env.moves(env.initial()).describe()
+    ['remove_node(0, 0, 0)', 'exit(0, 0, 0)']
+    """
 
     _part = "node"
     _reversed = True
@@ -78,7 +105,13 @@ class RemoveNode(ActionType):
 
 @dataclass(frozen=True)
 class RemoveEdge(ActionType):
-    """Removes an edge whose attributes are unset."""
+    """Removes an edge whose attributes are unset.
+
+    >>> triangle = gfn.Graphs.from_arrays([3], [(0, 1), (0, 2), (1, 2)], [0, 3], directed=False)
+    >>> env = gfn.GraphEnv([gfn.RemoveEdge()], max_nodes=3, start=triangle)
+    >>> env.moves(env.initial()).describe()
+    ['remove_edge(0, 1, 0)', 'remove_edge(0, 2, 0)', 'remove_edge(1, 2, 0)', 'exit(0, 0, 0)']
+    """
 
     _part = "edge"
     _reversed = True
@@ -86,7 +119,14 @@ class RemoveEdge(ActionType):
 
 @dataclass(frozen=True)
 class ClearNodeAttribute(ActionType):
-    """Unsets an attribute of a node."""
+    """Unsets an attribute of a node.
+
+    >>> none = np.zeros((0, 2), int)
+    >>> start = gfn.Graphs.from_arrays([1], none, [0, 0], directed=False, node_attributes=[[2]])
+    >>> env = gfn.GraphEnv([gfn.ClearNodeAttribute()], max_nodes=1, start=start, node_attributes=[2])
+    >>> len(env.moves(env.initial()))
+    2
+    """
 
     _part = "node_attribute"
     _reversed = True
@@ -94,7 +134,13 @@ class ClearNodeAttribute(ActionType):
 
 @dataclass(frozen=True)
 class ClearEdgeAttribute(ActionType):
-    """Unsets an attribute of an edge."""
+    """Unsets an attribute of an edge.
+
+    >>> start = gfn.Graphs.from_arrays([2], [(0, 1)], [0, 1], directed=False, edge_attributes=[[2]])
+    >>> env = gfn.GraphEnv([gfn.ClearEdgeAttribute()], max_nodes=2, start=start, edge_attributes=[2])
+    >>> len(env.moves(env.initial()))
+    2
+    """
 
     _part = "edge_attribute"
     _reversed = True
@@ -138,7 +184,7 @@ class GraphRules:
 
 
 @dataclass(frozen=True)
-class GraphEnv(Environment):
+class GraphEnv(Environment[_gfn.Graphs]):
     """A custom environment of graphs, given by its action types, the properties of its graphs, and rules.
     States are `Graphs`.
 
@@ -168,6 +214,10 @@ class GraphEnv(Environment):
         regardless of the number of labelled graphs in the class.
     rules
         An object like `GraphRules`.
+
+    >>> env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], max_nodes=4)
+    >>> env.check().states
+    11
     """
 
     actions: Sequence[ActionType]
@@ -203,13 +253,27 @@ class GraphEnv(Environment):
 
 
 class VectorMoves:
-    """The forward moves of a batch of vectors, as arrays of equal length with an entry per move."""
+    """The forward moves of a batch of vectors, as arrays of equal length with an entry per move.
 
-    def __init__(self, state: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> None:
+    >>> class Down(gfn.VectorRules):
+    ...     def restrict(self, states, moves):
+    ...         return moves.after < moves.before
+    >>> env = gfn.VectorEnv(1, 3, [(0, 2, 1), (0, 1, 0), (0, 0, 2)], Down(), start=[2])
+    >>> env.check().states
+    3
+    """
+
+    def __init__(self, state: Whole, number: Whole, entry: Whole, before: Whole, after: Whole) -> None:
         self.state = state
         """The index of the vector that each move starts from, in the batch of vectors."""
         self.number = number
         """The number of each move: its row in the setting `changes` of the environment."""
+        self.entry = entry
+        """The index of the entry that each move changes."""
+        self.before = before
+        """The entry's value before each move."""
+        self.after = after
+        """The entry's value after each move."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -224,24 +288,33 @@ class VectorRules:
     undoing moves. So methods are also called with the vectors that result from undoing a move. `is_reachable`
     must be False for vectors that no sequence of moves builds. A new environment is checked for backward
     moves that lead to unreachable states.
+
+    >>> class AtMostTwo(gfn.VectorRules):
+    ...     def restrict(self, states, moves):
+    ...         return states[moves.state].sum(axis=1) < 2
+    ...     def is_reachable(self, states):
+    ...         return states.sum(axis=1) <= 2
+    >>> env = gfn.VectorEnv(3, 2, [(0, 0, 1), (1, 0, 1), (2, 0, 1)], AtMostTwo())
+    >>> env.check().states
+    7
     """
 
-    def restrict(self, states: Any, moves: VectorMoves) -> Any:
+    def restrict(self, states: Whole, moves: VectorMoves) -> Any:
         """Returns an array of bool, True for each allowed move. Move k is number `moves.number[k]` of vector
         `states[moves.state[k]]`."""
         return np.ones(len(moves), dtype=bool)
 
-    def is_reachable(self, states: Any) -> Any:
+    def is_reachable(self, states: Whole) -> Any:
         """Returns an array of bool, False for vectors that no sequence of moves builds."""
         return np.ones(len(states), dtype=bool)
 
-    def can_end(self, states: Any) -> Any:
+    def can_end(self, states: Whole) -> Any:
         """Returns an array of bool, True for each vector that can be the end of a trajectory."""
         return np.ones(len(states), dtype=bool)
 
 
 @dataclass(frozen=True)
-class VectorEnv(Environment):
+class VectorEnv(Environment[Whole]):
     """A custom environment of vectors, whose trajectories end by an exit. States are int64 arrays `[n,
     width]`.
 
@@ -340,55 +413,69 @@ class EnvRules:
     which are needed only if a backward move has another number than the move that it undoes. Each method is
     called with a batch of `n` states, an int64 array `[n, width]`, which it may change. Moves are an int64
     array `[n]` with the number of each move. A trainer and `check` raise the exceptions of these methods.
+
+    >>> class Count(gfn.EnvRules):
+    ...     def initial(self):
+    ...         return np.array([0])
+    ...     def masks(self, states):
+    ...         return np.column_stack([states < 3, np.ones(len(states), dtype=bool)])
+    ...     def step(self, states, moves):
+    ...         return states + 1
+    ...     def backward_masks(self, states):
+    ...         return states > 0
+    ...     def backward_step(self, states, moves):
+    ...         return states - 1
+    >>> gfn.Env(Count(), width=1, values=4, n_moves=1).check().states
+    4
     """
 
     def initial(self) -> Any:
         """Returns the initial state, an array of whole numbers `[width]`."""
         raise NotImplementedError
 
-    def masks(self, states: Any) -> Any:
+    def masks(self, states: Whole) -> Any:
         """Returns a bool array `[n, n_moves]`, True for each legal move of each state. If the environment has
         an exit, a further last column is True for each state in which a trajectory may end."""
         raise NotImplementedError
 
-    def step(self, states: Any, moves: Any) -> Any:
+    def step(self, states: Whole, moves: Whole) -> Any:
         """Returns the states after these legal moves, one per state: an array of whole numbers `[n, width]`.
         None of the moves is an exit."""
         raise NotImplementedError
 
-    def backward_masks(self, states: Any) -> Any:
+    def backward_masks(self, states: Whole) -> Any:
         """Returns a bool array `[n, n_backward_moves]`, True for each legal backward move of each state. A
         state has one backward move for each pair of an earlier state and a move from there that leads to the
         state. The initial state has none.
         """
         raise NotImplementedError
 
-    def backward_step(self, states: Any, moves: Any) -> Any:
+    def backward_step(self, states: Whole, moves: Whole) -> Any:
         """Returns the states after these legal backward moves, one per state: an array of whole numbers `[n,
         width]`."""
         raise NotImplementedError
 
-    def reverse(self, states: Any, moves: Any) -> Any:
+    def reverse(self, states: Whole, moves: Whole) -> Any:
         """Returns the number of the backward move that undoes each move, an array of whole numbers `[n]`. By
         default it is the number of the move itself."""
         return moves
 
-    def backward_reverse(self, states: Any, moves: Any) -> Any:
+    def backward_reverse(self, states: Whole, moves: Whole) -> Any:
         """Returns the number of the move that undoes each backward move, an array of whole numbers `[n]`. By
         default it is the number of the backward move itself."""
         return moves
 
 
 @dataclass(frozen=True)
-class Env(Environment):
+class Env(Environment[Whole]):
     """A custom environment of vectors whose moves are functions, for environments that no other class can
     express. States are int64 arrays `[n, width]` of numbers below `values`; different arrays are different
     states.
 
     `rules` is an object like `EnvRules`, for `n_moves` moves, numbered from 0, and `n_backward_moves`
-    backward moves, by default also `n_moves`. If the environment has no exit, a trajectory ends in a state
-    without legal moves. When the environment is created, `check` runs on the states of random walks and on
-    all backward moves from these states. A trainer checks some of these states again.
+    backward moves, by default also `n_moves`. Without `has_exit`, a trajectory ends in a state without legal
+    moves. When the environment is created, `check` runs on the states of random walks and on all backward
+    moves from these states. A trainer checks some of these states again.
 
     >>> import numpy as np
     >>> class Subsets(EnvRules):

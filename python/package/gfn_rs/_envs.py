@@ -12,14 +12,21 @@ import numpy.typing as npt
 
 from . import _gfn
 from ._checks import OF_GRAPHS, check_rules, check_seed, count
+from ._gfn import Graphs
 from ._objects import lines, scaffold_smiles
 from ._settings import COUNT, Settings, check, needs, plain
-from ._steps import Walkable
+from ._steps import Flags, States, Walkable, Whole
 from ._tables import number_edges
+
+Points = npt.NDArray[np.float64]
 
 
 class Coverage(NamedTuple):
-    """The result of `check`: how many states of an environment were checked."""
+    """The result of `check`: how many states of an environment were checked.
+
+    >>> gfn.HyperGrid(2, 3).check()
+    Coverage(visited=9, states=9)
+    """
 
     visited: int
     """The number of distinct states that random walks visited."""
@@ -29,9 +36,14 @@ class Coverage(NamedTuple):
     checked."""
 
 
-class Environment(Walkable, Settings):
-    """The base class of environments. An environment is described by its settings, the fields of its
-    class."""
+class Environment(Walkable[States], Settings):
+    """The base class of environments. An environment is described by its settings, the fields of its class.
+    In annotations, `Environment[Graphs]` is an environment whose states are `Graphs`.
+
+    >>> env: gfn.Environment = gfn.HyperGrid(2, 3)
+    >>> env.n_instances, env == gfn.HyperGrid(2, 3)
+    (1, True)
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,34 +76,59 @@ def describe_graphs(graphs: _gfn.Graphs) -> Any:
 
 
 @dataclass(frozen=True)
-class Ring(Environment):
+class Ring(Environment[Graphs]):
     """Graphs on `n_nodes` labelled nodes, built edge by edge. States are `Graphs`. The library's reward for
-    this environment is `RingReward`."""
+    this environment is `RingReward`.
+
+    n_nodes
+        The number of nodes.
+    directed
+        True, the default, for directed edges.
+
+    >>> env = gfn.Ring(3)
+    >>> len(env.moves(env.initial())), env.initial().n_nodes
+    (7, array([3]))
+    """
 
     n_nodes: int
     directed: bool = True
 
 
 @dataclass(frozen=True)
-class Triangle(Environment):
+class Triangle(Environment[Graphs]):
     """Graphs of at most three coloured nodes, up to isomorphism. States are `Graphs`; the library's reward is
-    `TriangleReward`."""
+    `TriangleReward`.
+
+    colors
+        The number of colours, which are the classes of nodes, 5 by default.
+    directed
+        True for directed edges; False by default.
+
+    >>> trainer = gfn.Trainer(gfn.Triangle(2), gfn.TriangleReward(), gfn.GraphNet(embedding=8), batch=8)
+    >>> trainer.exact().n_states
+    29
+    """
 
     colors: int = 5
     directed: bool = False
 
 
 @dataclass(frozen=True)
-class ColoredGraphs(Environment):
-    """Connected graphs of at most `max_nodes` nodes of two colours, up to isomorphism. With `max_nodes=7`
-    there are 72,297 states. States are `Graphs`; the library's reward is `ColoredGraphReward`.
+class ColoredGraphs(Environment[Graphs]):
+    """Connected graphs of at most `max_nodes` nodes of two colours, up to isomorphism, for `max_nodes` from 1
+    to 64. With `max_nodes=7` there are 72,297 states. States are `Graphs`; the library's reward is
+    `ColoredGraphReward`.
+
+    >>> net = gfn.GraphNet(embedding=8)
+    >>> gfn.Trainer(gfn.ColoredGraphs(3), gfn.ColoredGraphReward(), net).exact().n_states
+    16
     """
 
     max_nodes: int
 
 
 @dataclass(frozen=True)
-class GraphBuilding(Environment):
+class GraphBuilding(Environment[Graphs]):
     """Graphs up to a given size, built node by node and edge by edge, for custom rewards. States are
     `Graphs`.
 
@@ -110,6 +147,10 @@ class GraphBuilding(Environment):
     corrects_symmetry
         True if training corrects the reward for symmetry: an isomorphism class is sampled in proportion to R,
         regardless of the number of labelled graphs in the class.
+
+    >>> env = gfn.GraphBuilding(max_nodes=3, node_classes=2, attached=True)
+    >>> env.moves(env.initial()).describe()
+    ['add_first_node(0, 0, 0)', 'add_first_node(0, 0, 1)', 'exit(0, 0, 0)']
     """
 
     max_nodes: int
@@ -127,7 +168,12 @@ class GraphBuilding(Environment):
 
 class Encoding(NamedTuple):
     """The names of the classes and of the values of attributes in an environment's graphs. Each class or
-    value is an index into one of these lists."""
+    value is an index into one of these lists.
+
+    >>> encoding = gfn.Molecules(9, ["C", "N"], charges=False).encoding
+    >>> encoding.node_classes, encoding.edge_classes
+    (['C', 'N'], ['bond'])
+    """
 
     node_classes: list[str]
     node_attributes: list[list[str]]
@@ -136,7 +182,7 @@ class Encoding(NamedTuple):
     edge_attributes: list[list[str]]
 
 
-class _OfMolecules(Environment):
+class _OfMolecules(Environment[Graphs]):
     """The base class of environments of molecules. Environments of molecules accept custom rules, and have
     names for the classes of their graphs."""
 
@@ -213,7 +259,10 @@ class Molecules(_OfMolecules):
     `Graphs` with `smiles`.
 
     `elements` are symbols (C, N, O, F, P, S, Cl and Br by default). With `charges`, atoms may also be N+ and
-    O-.
+    O-. `max_bond_order` is the largest order of a bond, from 1 to 3. `max_rings` and `max_ring_size` limit
+    the number of rings and the number of atoms of a ring; by default they aren't limited. With
+    `corrects_symmetry`, a molecule is sampled in proportion to R, regardless of the number of numberings of
+    its atoms.
 
     A molecule with several Kekule forms (o-xylene has two) has several states, one for each form. A reward
     returns R of the molecule for each of these states. The environment divides R among the states, in
@@ -290,7 +339,11 @@ class Molecules(_OfMolecules):
 
 
 class Trees(NamedTuple):
-    """The trees of fragments from which molecules can be assembled, and the molecule of each tree."""
+    """The trees of fragments from which molecules can be assembled, and the molecule of each tree.
+
+    >>> gfn.Fragments(3, ["C 0", "CC 0"]).trees(["CCC"]).molecule.tolist()
+    [0]
+    """
 
     graphs: _gfn.Graphs
     molecule: npt.NDArray[np.int64]
@@ -329,6 +382,10 @@ class Fragments(_OfFile):
     with the same fragments only. `from_data` takes the fragments of your molecules instead of a file. A
     molecule is accepted if it can be assembled as a tree of at most `max_fragments` fragments; `trees` lists
     all trees of a molecule.
+
+    >>> env = gfn.Fragments(2, ["C 0", "N 0,0", "c1ccccc1 0,3"])
+    >>> env.accepts(["Cc1ccccc1", "CNC"]).tolist()
+    [True, False]
     """
 
     max_fragments: int
@@ -410,7 +467,7 @@ class Fragments(_OfFile):
         return hash((self.max_fragments, self._fragments))
 
 
-class GraphProblem(Environment):
+class GraphProblem(Environment[Graphs]):
     """The base class of problems on input graphs. Each graph is an instance, with its own trajectories, log Z
     and distribution; a policy learns all of them. The objective must be one that learns state flows
     (`DetailedBalance`, `SubTrajectoryBalance`). Evaluations are per input graph: `exact(instance=k)`
@@ -423,6 +480,10 @@ class GraphProblem(Environment):
     With `for_size`, networks see only the part of a state on which the size of the final solution depends
     (the undecided nodes, the edges between them, the number of chosen nodes), which takes less computation.
     With `for_size`, the reward must be `SizeReward`.
+
+    >>> path = gfn.Graphs.from_arrays([3], [(0, 1), (1, 2)], [0, 2], directed=False)
+    >>> issubclass(gfn.Cut, gfn.GraphProblem), gfn.Cut(path).n_instances
+    (True, 1)
     """
 
     graphs: _gfn.Graphs
@@ -444,7 +505,21 @@ class GraphProblem(Environment):
 @dataclass(frozen=True)
 class IndependentSet(GraphProblem):
     """Maximal independent sets of undirected input graphs, built node by node. No two nodes of such a set
-    share an edge, and no node can be added."""
+    share an edge, and no node can be added. `GraphProblem` describes the states.
+
+    graphs
+        The input graphs, at least one.
+    for_size
+        True if networks see only the part of a state on which the size of the final solution depends. The
+        reward must then be `SizeReward`.
+
+    >>> path = gfn.Graphs.from_arrays([3], [(0, 1), (1, 2)], [0, 2], directed=False)
+    >>> net = gfn.GraphNet(embedding=8, identity=False)
+    >>> trainer = gfn.Trainer(gfn.IndependentSet(path), gfn.SizeReward(), net, gfn.DetailedBalance(), batch=8)
+    >>> sets = trainer.exact()
+    >>> np.exp(sets.log_rewards[np.isfinite(sets.log_rewards)]).round(3).tolist()
+    [2.718, 7.389]
+    """
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -453,7 +528,19 @@ class IndependentSet(GraphProblem):
 @dataclass(frozen=True)
 class Clique(GraphProblem):
     """Maximal cliques of undirected input graphs, built node by node. Any two nodes of a clique share an
-    edge, and no node can be added."""
+    edge, and no node can be added. `GraphProblem` describes the states.
+
+    graphs
+        The input graphs, at least one.
+    for_size
+        True if networks see only the part of a state on which the size of the final solution depends. The
+        reward must then be `SizeReward`.
+
+    >>> triangle = gfn.Graphs.from_arrays([3], [(0, 1), (1, 2), (0, 2)], [0, 3], directed=False)
+    >>> env = gfn.Clique(triangle)
+    >>> env.moves(env.initial()).describe()
+    ['mark_node(0, 0, 0)', 'mark_node(1, 0, 0)', 'mark_node(2, 0, 0)']
+    """
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -463,7 +550,18 @@ class Clique(GraphProblem):
 class DominatingSet(GraphProblem):
     """Minimal dominating sets of undirected input graphs, built by removing nodes one by one from the set of
     all nodes. Each node outside of the set has an edge to a node of the set, and no further node can be
-    removed."""
+    removed. `GraphProblem` describes the states.
+
+    graphs
+        The input graphs, at least one.
+    for_size
+        True if networks see only the part of a state on which the size of the final solution depends. The
+        reward must then be `SizeReward`.
+
+    >>> path = gfn.Graphs.from_arrays([3], [(0, 1), (1, 2)], [0, 2], directed=False)
+    >>> gfn.DominatingSet(path).initial().node_attributes[:, 0].tolist()
+    [0, 0, 0]
+    """
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -472,25 +570,54 @@ class DominatingSet(GraphProblem):
 @dataclass(frozen=True)
 class Cut(GraphProblem):
     """Divisions of the nodes of undirected input graphs into two sides. Nodes move from one side to the
-    other, one by one; edges between the sides are cut."""
+    other, one by one; edges between the sides are cut. `GraphProblem` describes the states.
+
+    graphs
+        The input graphs, at least one.
+    for_size
+        True if networks see only the part of a state on which the size of the final solution depends. The
+        reward must then be `SizeReward`.
+
+    >>> path = gfn.Graphs.from_arrays([3], [(0, 1), (1, 2)], [0, 2], directed=False)
+    >>> env = gfn.Cut(path)
+    >>> len(env.moves(env.initial()))
+    4
+    """
 
     graphs: _gfn.Graphs
     for_size: bool = False
 
 
 @dataclass(frozen=True)
-class HyperGrid(Environment):
-    """Points of a grid, reached one step along an axis at a time. States are int64 arrays `[n, ndim]`; the
-    library's reward is `HyperGridReward`."""
+class HyperGrid(Environment[Whole]):
+    """Points of a grid, reached from the origin one step along an axis at a time. A trajectory can end at
+    each point. States are int64 arrays `[n, ndim]`; the library's reward is `HyperGridReward`.
+
+    ndim, height
+        The number of dimensions, at least 1, and the number of points along each dimension, from 2 to
+        65,536.
+
+    >>> env = gfn.HyperGrid(2, 8)
+    >>> env.step(env.initial(), [1]).states.tolist()
+    [[0, 1]]
+    """
 
     ndim: int
     height: int
 
 
 @dataclass(frozen=True)
-class BitSequence(Environment):
+class BitSequence(Environment[Whole]):
     """Bit strings, built by appending words of several bits from left to right. States are int64 arrays with
-    an entry per word, 0 for a word that isn't set; the library's reward is `HammingReward`.
+    an entry per word: 0 for a word that isn't set, otherwise the word plus 1. The library's reward is
+    `HammingReward`.
+
+    word_size, seq_size
+        The number of bits of a word, and of a whole string, which must be a multiple of `word_size`.
+
+    >>> env = gfn.BitSequence(2, 6)
+    >>> env.step(env.initial(), [3]).states.tolist()
+    [[4, 0, 0]]
     """
 
     word_size: int
@@ -498,26 +625,53 @@ class BitSequence(Environment):
 
 
 @dataclass(frozen=True)
-class PrependAppendBitSequence(Environment):
-    """Bit strings, as in `BitSequence`, whose words are added at either end."""
+class PrependAppendBitSequence(Environment[Whole]):
+    """Bit strings, built by adding words of several bits at either end. States are int64 arrays with an entry
+    per word, each the word plus 1; the entries after the last word are 0. The library's reward is
+    `HammingReward`.
+
+    word_size, seq_size
+        The number of bits of a word, and of a whole string, which must be a multiple of `word_size`.
+
+    >>> env = gfn.PrependAppendBitSequence(1, 3)
+    >>> env.step(np.array([[1, 0, 0]]), [3]).states.tolist()
+    [[2, 1, 0]]
+    """
 
     word_size: int
     seq_size: int
 
 
 @dataclass(frozen=True)
-class NonAutoregressiveBitSequence(Environment):
-    """Bit strings, as in `BitSequence`, whose words are set in any order."""
+class NonAutoregressiveBitSequence(Environment[Whole]):
+    """Bit strings, built by setting words of several bits in any order. States are int64 arrays with an entry
+    per word: 0 for a word that isn't set, otherwise the word plus 1. The library's reward is `HammingReward`.
+
+    word_size, seq_size
+        The number of bits of a word, and of a whole string, which must be a multiple of `word_size`.
+
+    >>> env = gfn.NonAutoregressiveBitSequence(1, 3)
+    >>> len(env.moves(env.initial()))
+    6
+    """
 
     word_size: int
     seq_size: int
 
 
 @dataclass(frozen=True)
-class TokenSequence(Environment):
-    """Sequences of tokens, appended from left to right: exactly `length` tokens, or from `min_length` to
-    `length`. States are int64 arrays `[n, length]`: 0 for an empty position, otherwise the token plus 1. The
-    library's reward is `TableReward`.
+class TokenSequence(Environment[Whole]):
+    """Sequences of tokens, appended from left to right. States are int64 arrays `[n, length]`: 0 for an empty
+    position, otherwise the token plus 1. The library's reward is `TableReward`.
+
+    n_tokens, length
+        The number of different tokens, and the largest length of a sequence.
+    min_length
+        The smallest length of a sequence. By default all sequences have exactly `length` tokens.
+
+    >>> lengths = lambda tokens: (tokens > 0).sum(axis=1)
+    >>> gfn.Trainer(gfn.TokenSequence(4, 2, min_length=1), lengths, gfn.SequenceNet(width=8)).exact().n_states
+    21
     """
 
     n_tokens: int
@@ -526,17 +680,32 @@ class TokenSequence(Environment):
 
 
 @dataclass(frozen=True)
-class DiscreteEbm(Environment):
-    """Configurations of spins, which are set in any order. States are int64 arrays `[n, spins]`: 0 for an
-    unset spin, 1 and 2 for its two values. The library's reward is `IsingReward`."""
+class DiscreteEbm(Environment[Whole]):
+    """Configurations of `n` spins, which are set in any order. States are int64 arrays `[batch, n]`: 0 for an
+    unset spin, 1 for spin -1 and 2 for spin +1. The library's reward is `IsingReward`.
+
+    >>> env = gfn.DiscreteEbm(3)
+    >>> env.step(env.initial(), [4]).states.tolist()
+    [[0, 2, 0]]
+    """
 
     n: int
 
 
 @dataclass(frozen=True)
-class SetAddition(Environment):
+class SetAddition(Environment[Whole]):
     """Sets that grow item by item. States are int64 arrays `[n, n_items]`: 1 for each item in the set,
-    otherwise 0. The library's reward is `WeightReward`."""
+    otherwise 0. The library's reward is `WeightReward`.
+
+    n_items, max_items
+        The number of items, and the largest number of items in a set, from 1 to `n_items`.
+    fixed_length
+        True if every set has exactly `max_items` items; False, the default, allows smaller sets, too.
+
+    >>> reward = gfn.WeightReward(1.0, [1.0, 2.0, 3.0])
+    >>> gfn.Trainer(gfn.SetAddition(3, 2), reward, gfn.Mlp((8,))).exact().n_states
+    7
+    """
 
     n_items: int
     max_items: int
@@ -544,28 +713,46 @@ class SetAddition(Environment):
 
 
 @dataclass(frozen=True)
-class PerfectBinaryTree(Environment):
+class PerfectBinaryTree(Environment[Whole]):
     """Paths from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]` with an entry per
-    level: 0 if the path hasn't reached the level yet, 1 for left, 2 for right."""
+    level: 0 if the path hasn't reached the level yet, 1 for left, 2 for right. `depth`, from 1 to 62, is the
+    number of edges from the root to a leaf.
+
+    >>> env = gfn.PerfectBinaryTree(3)
+    >>> env.step(env.initial(), [1]).states.tolist()
+    [[2, 0, 0]]
+    """
 
     depth: int
 
 
 @dataclass(frozen=True)
-class PhyloTree(Environment):
-    """Rooted trees over `n` species, joined from the leaves. The library's reward is `ParsimonyReward`."""
+class PhyloTree(Environment[Whole]):
+    """Rooted trees over `n` species, from 2 to 1,000, joined from the leaves: each move joins two trees under
+    a new root. States are int64 arrays `[batch, 2 n - 1]`, which name the parent of each species and inner
+    node. The library's reward is `ParsimonyReward`.
+
+    >>> env = gfn.PhyloTree(4)
+    >>> env.initial().shape, len(env.moves(env.initial()))
+    ((1, 7), 6)
+    """
 
     n: int
 
 
 @dataclass(frozen=True)
-class ToyDag(Environment):
-    """The 11 states of the paper *GFlowNet Foundations*. States are int64 arrays `[n, 1]`; the library's
-    reward is `ToyReward`."""
+class ToyDag(Environment[Whole]):
+    """The 11 states of the paper *GFlowNet Foundations* (Bengio et al. 2023). States are int64 arrays `[n,
+    1]`; the library's reward is `ToyReward`.
+
+    >>> trainer = gfn.Trainer(gfn.ToyDag(), gfn.ToyReward([1, 2, 3, 4, 5, 6]), gfn.Mlp((8,)))
+    >>> round(float(np.exp(trainer.exact().log_z)), 6)
+    21.0
+    """
 
 
 @dataclass(frozen=True)
-class BayesianStructure(Environment):
+class BayesianStructure(Environment[Flags]):
     """Directed acyclic graphs whose nodes are variables, built edge by edge. States are bool arrays `[n,
     from, to]`, the adjacency matrices; the library's reward is `StructureReward`.
 
@@ -612,9 +799,22 @@ class BayesianStructure(Environment):
 
 
 @dataclass(frozen=True)
-class Box(Environment):
+class Box(Environment[Points]):
     """Points of the unit box, reached in steps of at least `delta`. States are float64 arrays `[n, ndim]`;
-    the library's reward is `BoxReward`."""
+    the library's reward is `BoxReward`.
+
+    ndim
+        The number of dimensions, 2 by default.
+    delta
+        The smallest length of a step, 0.25 by default.
+    polar
+        True for steps of an angle and a length, in two dimensions. By default a step has an independent
+        length along each axis.
+
+    >>> trainer = gfn.Trainer(gfn.Box(), gfn.BoxReward(), gfn.BoxNet((16,), components=2), batch=8)
+    >>> trainer.sample(3).shape
+    (3, 2)
+    """
 
     ndim: int = 2
     delta: float = 0.25
@@ -622,15 +822,21 @@ class Box(Environment):
 
 
 @dataclass(frozen=True)
-class Line(Environment):
-    """Positions on the real line after `n_steps` steps. States are float64 arrays; the library's reward is
-    `LineReward`."""
+class Line(Environment[Points]):
+    """Positions on the real line after `n_steps` steps of any length, 5 by default. States are float64 arrays
+    `[n, 2]`: a position and the number of steps so far. The library's reward is `LineReward`.
+
+    >>> net = gfn.LineNet((16,))
+    >>> trainer = gfn.Trainer(gfn.Line(3), gfn.LineReward([(-1.0, 0.5), (1.0, 0.5)]), net, batch=8)
+    >>> trainer.sample(3)[:, 1].tolist()
+    [3.0, 3.0, 3.0]
+    """
 
     n_steps: int = 5
 
 
 @dataclass(frozen=True)
-class Diffusion(Environment):
+class Diffusion(Environment[Points]):
     """Points of `dim` dimensions, reached in `steps` Gaussian steps from the origin. States are float64
     arrays `[n, dim]`; the library's rewards are `GaussianTarget`, `MixtureTarget`, `FunnelTarget`,
     `ManyWellTarget`, `PosteriorTarget`, `CoxTarget`.
@@ -640,6 +846,11 @@ class Diffusion(Environment):
     `variance_preserving` has the variance `sigma**2` after each step. Each of its steps after the first
     replaces a share beta of the variance, which decreases from `beta_max` at the second step to `beta_min` at
     the last.
+
+    >>> target = gfn.GaussianTarget([0.0, 1.0])
+    >>> trainer = gfn.Trainer(gfn.Diffusion(2, steps=10), target, gfn.DiffusionNet(), batch=8)
+    >>> trainer.sample(3).shape
+    (3, 2)
     """
 
     dim: int

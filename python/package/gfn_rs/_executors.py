@@ -250,6 +250,16 @@ class Actors:
     workers. A step raises the errors of `make` and of the reward; a reward that may fail has to retry by
     itself. A call that is lost because its worker ended is counted in `lost`. `close` cancels calls that
     haven't begun.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> env, reward, net = gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,))
+    >>> make = lambda seed: gfn.Trainer(env, reward, net, batch=8, seed=seed)
+    >>> with ThreadPoolExecutor(1) as executor:
+    ...     actors = gfn.Actors(make, executor, tasks=2, batch=8)
+    ...     trainer = gfn.Trainer(env, reward, net, batch=8, sources=[gfn.FreshSource(actors)]).fit(2)
+    ...     actors.close()
+    >>> actors.received > 0
+    True
     """
 
     @suggests_names

@@ -33,6 +33,9 @@ class Exploration(Settings):
         exponent. Replay buffers and exact evaluations use R itself.
     max_steps
         The largest number of steps of a trajectory.
+
+    >>> gfn.Exploration(epsilon=gfn.Linear(0.5, 0.0, 500), temperature=1.5).temperature
+    1.5
     """
 
     epsilon: Number | None = field(default=EPSILON, metadata=SHARE)

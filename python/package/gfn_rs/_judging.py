@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from . import _results
+from ._envs import Environment
 from ._policies import Uniform
-from ._training import Trainer
+from ._rewards import Reward
+from ._steps import States
+from ._training import RewardFunction, Trainer
 
 
-def judge(env: Any, reward: Any, objects: Any, limit: int = 1_000_000, seed: int = 0) -> _results.Judgement:
+def judge(
+    env: Environment[States],
+    reward: Reward | RewardFunction[States],
+    objects: Any,
+    limit: int = 1_000_000,
+    seed: int = 0,
+) -> _results.Judgement[States]:
     """Compares samples of any sampler with the exact target of a reward.
 
     The result has the total variation and the Jensen-Shannon divergence with intervals, and the same

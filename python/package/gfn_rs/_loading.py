@@ -106,6 +106,14 @@ def load(
         `policy` if the policy is around a custom module, because a checkpoint can't store these parts.
     device
         The device of the network.
+
+    >>> import tempfile
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8).fit(1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trainer.save(f"{folder}/checkpoint")
+    ...     network = gfn.load(f"{folder}/checkpoint")
+    >>> gfn.Sampler(network.env, network).sample(4).terminal.shape
+    (4, 2)
     """
     path = existing_path(path)
     if os.path.isfile(path):

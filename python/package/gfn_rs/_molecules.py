@@ -18,7 +18,11 @@ from ._settings import Settings, check
 
 
 class MoleculesRead(NamedTuple):
-    """The result of `read_molecules`: the molecules that were read from a file or list, and a report."""
+    """The result of `read_molecules`: the molecules that were read from a file or list, and a report.
+
+    >>> gfn.read_molecules(["OCC", "c1ccccc1"]).smiles
+    ['CCO', 'c1ccccc1']
+    """
 
     smiles: list[str]
     """The canonical SMILES of the molecules that could be read, in the order of the input."""
@@ -110,6 +114,10 @@ class Factor(Settings):
     `{"linear": {"zero", "one"}}` is linear in x: 0 at `zero`, 1 at `one`, and never below 0. `{"limit":
     {"least", "most", "otherwise"}}` is a filter: 1 from `least` to `most`, and `otherwise` (0 by default)
     outside.
+
+    >>> factor = gfn.Factor("rings", {"limit": {"most": 1}})
+    >>> gfn.MoleculeScore([factor]).properties(["C1CC1C1CC1"])["rings"].tolist()
+    [2.0]
     """
 
     property: str | dict[str, Any]

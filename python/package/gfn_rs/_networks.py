@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Generic
 
 import numpy as np
 import torch
+from typing_extensions import Self
 
 from . import _gfn
 from ._checks import check_seed, count
@@ -18,7 +19,7 @@ from ._parts import parts
 from ._settings import LARGEST_SIZE, check, kind_name
 from ._objectives import DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance
 from ._policies import Policy, Uniform
-from ._steps import Moves
+from ._steps import Moves, States
 from ._trajectories import Trajectories, paths_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
 
 class Evaluation:
     """A policy's log-probabilities and flows for a batch of states, as tensors with gradients.
-    Log-probabilities have one number per legal move, and flows one number per state."""
+    Log-probabilities have one number per legal move, and flows one number per state.
+
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> evaluation = gfn.Mlp((8,)).build(env)(env.initial())
+    >>> evaluation.moves.describe(), round(float(evaluation.log_pf.detach().exp().sum()), 4)
+    (['move(0, 0, 0)', 'move(0, 0, 1)', 'exit(0, 0, 2)'], 1.0)
+    """
 
     def __init__(self, env: Environment, states: Any, said: Any) -> None:
         self._env, self._states = env, states
@@ -75,7 +82,7 @@ class _Scope(torch.nn.Module):
     """A module that holds the parameters whose names have the same prefix."""
 
 
-class Network(torch.nn.Module):
+class Network(torch.nn.Module, Generic[States]):
     """A policy for one environment, as a torch module: `GraphNet(embedding=64).build(env, seed=0)`.
 
     The parameters of a network are the library's own tensors, so any optimizer can train them. A call with
@@ -86,10 +93,19 @@ class Network(torch.nn.Module):
 
     `to` with another device or dtype replaces the parameters, so create optimizers after this call, as for
     any module. Only a trainer's steps use noise on weights (`weight_noise`); a `Sampler` draws without noise.
+
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> network = gfn.Mlp((8,)).build(env, seed=0)
+    >>> network(env.initial(2)).log_pf.shape
+    torch.Size([6])
     """
 
     def __init__(
-        self, env: Environment, settings: Policy, session: _gfn.Session, build_settings: dict[str, Any]
+        self,
+        env: Environment[States],
+        settings: Policy,
+        session: _gfn.Session,
+        build_settings: dict[str, Any],
     ) -> None:
         super().__init__()
         self.env, self.settings = env, settings
@@ -101,7 +117,7 @@ class Network(torch.nn.Module):
 
     @staticmethod
     def build(
-        env: Environment,
+        env: Environment[States],
         settings: Policy,
         seed: int = 0,
         *,
@@ -110,7 +126,7 @@ class Network(torch.nn.Module):
         n_conditions: int = 0,
         device: Any = "cpu",
         double: bool = False,
-    ) -> Network:
+    ) -> Network[States]:
         """Builds a network from settings, as `Policy.build` does."""
         from ._envs import Environment
 
@@ -166,6 +182,8 @@ class Network(torch.nn.Module):
             *scopes, name = path.split(".")
             holder: torch.nn.Module = self
             for scope in scopes:
+                # torch refuses a submodule with the name of a method of its modules, such as `to`.
+                scope += "_" * hasattr(torch.nn.Module, scope)
                 if scope not in holder._modules:
                     holder.add_module(scope, _Scope())
                 holder = holder.get_submodule(scope)
@@ -210,6 +228,10 @@ class Network(torch.nn.Module):
             self._show_parameters(session)
             raise
 
+    if TYPE_CHECKING:
+
+        def __call__(self, states: Any, conditions: Any = None) -> Evaluation: ...
+
     def forward(self, states: Any, conditions: Any = None) -> Evaluation:
         """Computes the log-probabilities of the moves of a batch of states, such as `env.initial` or a
         `Sampler` returns.
@@ -222,7 +244,7 @@ class Network(torch.nn.Module):
             self.env, states, self._session.evaluate(states, under, self.has_flow, torch.is_grad_enabled())
         )
 
-    def score(self, trajectories: Trajectories) -> _gfn.Scores:
+    def score(self, trajectories: Trajectories[States]) -> _gfn.Scores:
         """Computes log P_F and log P_B of each transition of trajectories, log Z and log F, with gradients.
 
         The trajectories must have log R (`with_log_rewards`). The scores contain log R including the
@@ -255,7 +277,7 @@ class Network(torch.nn.Module):
             else checked_conditions(conditions, n, self.n_conditions, "conditions is")
         )
 
-    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Network:
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
         kind = torch.float64 if self._build_settings["double"] else torch.float32
         before = torch.empty(0, dtype=kind, device=self._build_settings["device"])
         after = fn(before)
@@ -292,13 +314,13 @@ class Network(torch.nn.Module):
     def _frozen_names(self) -> list[str]:
         return [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
 
-    def share_memory(self) -> Network:
+    def share_memory(self) -> Self:
         raise TypeError(
             "the tensors of a policy can't be shared between processes, because the library manages their "
             "memory: send the network, or its state_dict"
         )
 
-    def __copy__(self) -> Network:
+    def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -323,7 +345,7 @@ def _restore_network(
     values: dict[str, torch.Tensor],
     frozen: list[str],
     training: bool,
-) -> Network:
+) -> Network[Any]:
     """Builds a pickled or copied network again, from its settings and the values of its parameters."""
     network = Network(env, settings, _new_session(env, settings, build_settings), build_settings)
     network.load_state_dict(values)

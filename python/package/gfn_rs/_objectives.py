@@ -21,7 +21,11 @@ def _advantage(name: Advantage, lambda_: float) -> Any:
 
 
 class Objective(Settings):
-    """The base class of all objectives."""
+    """The base class of all objectives. `OwnObjective` is the class for custom objectives.
+
+    >>> isinstance(gfn.TrajectoryBalance(), gfn.Objective)
+    True
+    """
 
     regression: Regression = "squared"
 
@@ -74,7 +78,11 @@ class TrajectoryBalance(_Regression):
         probabilities of all trajectories to an object (Mohammadpour et al. 2024). None trains P_B by
         trajectory balance, too.
     regression
-        The loss of a residual.
+        The function that maps a residual to its loss: `squared` (the default), `half_squared`, `shifted_cosh`
+        or `absolute`.
+
+    >>> gfn.TrajectoryBalance(backward="maximum_entropy", regression="shifted_cosh").backward
+    'maximum_entropy'
     """
 
     backward: Backward | None = None
@@ -83,7 +91,19 @@ class TrajectoryBalance(_Regression):
 @dataclass(frozen=True)
 class LogPartitionVariance(_Regression):
     """The log-partition variance (VarGrad; Zhang et al. 2023). The loss is the variance over a batch of the
-    estimates of log Z, with one estimate from each trajectory. No log Z is learned."""
+    estimates of log Z, with one estimate from each trajectory. No log Z is learned.
+
+    backward
+        The objective by which P_B is trained: `trajectory_likelihood`, `maximum_entropy`, or None, the
+        default, for the loss itself.
+    regression
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> net = gfn.Mlp((8,))
+    >>> objective = gfn.LogPartitionVariance()
+    >>> gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
+    """
 
     backward: Backward | None = None
 
@@ -116,7 +136,8 @@ class RelativeTrajectoryBalance(_Relative):
 
     `prior` is a trainer of the same environment, or `Uniform()`. The prior's policy is copied when the new
     trainer is built, and the copy never changes. The new policy has random parameters. To start training at
-    the prior, copy the prior's network:
+    the prior, copy the prior's network. `regression` is the function that maps a residual to its loss,
+    `squared` by default.
 
     >>> import copy
     >>> import gfn_rs as gfn
@@ -134,8 +155,23 @@ class RelativeTrajectoryBalance(_Relative):
 
 @dataclass(frozen=True)
 class RelativeLogPartitionVariance(_Relative):
-    """The variance form of `RelativeTrajectoryBalance`, in which a mean over the batch replaces the learned
-    log Z."""
+    """The log-partition variance relative to a prior. The target is in proportion to prior(x) R(x)^`beta`, as
+    for `RelativeTrajectoryBalance`. The loss is the variance over a batch of the estimates of log Z, so no
+    log Z is learned.
+
+    prior
+        A trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is
+        built.
+    beta
+        The exponent of the reward, 1 by default.
+    regression
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> objective = gfn.RelativeLogPartitionVariance(gfn.Uniform(), beta=2.0)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
+    """
 
     prior: Any
     beta: float = 1.0
@@ -144,8 +180,21 @@ class RelativeLogPartitionVariance(_Relative):
 @dataclass(frozen=True)
 class TrustPcl(_Relative):
     """Trust-PCL, a path consistency objective of reinforcement learning (Nachum et al. 2018). The policy is
-    kept near the policy of `prior`, the more strongly the larger `alpha` is. The target is that of
-    `RelativeTrajectoryBalance` with beta = 1 / `alpha`.
+    kept near the policy of `prior`, the more strongly the larger `alpha` is. The target is in proportion to
+    prior(x) R(x)^(1 / `alpha`).
+
+    prior
+        A trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is
+        built.
+    alpha
+        The weight of the divergence from the prior, above 0, 1 by default.
+    regression
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> objective = gfn.TrustPcl(gfn.Uniform(), alpha=0.5)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     prior: Any
@@ -157,12 +206,19 @@ class DetailedBalance(_Regression):
     """Detailed balance (Bengio et al. 2023).
 
     forward_looking
-        True for forward-looking flows (Pan et al. 2023): log F of a state is learned relative to the partial
-        log R of the state.
+        True for forward-looking flows (Pan et al. 2023): log F of a state is learned relative to the
+        partial log R of the state. A custom reward then needs a method `partial_log_reward`.
     backward
-        The objective of P_B, as in `TrajectoryBalance`.
+        The objective by which P_B is trained: `trajectory_likelihood` (maximum likelihood of the sampled
+        trajectories), `maximum_entropy` (equal probabilities of all trajectories to an object), or None,
+        the default, for detailed balance itself.
     regression
-        The loss of a residual.
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> net = gfn.Mlp((8,))
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), net, gfn.DetailedBalance(), batch=8)
+    >>> trainer.fit(2).steps_done
+    2
     """
 
     forward_looking: bool = False
@@ -179,7 +235,12 @@ class ModifiedDetailedBalance(_Regression):
         older parameters. The loss takes the exit's probability in the next state from the target network.
         None uses the network itself.
     regression
-        The loss of a residual.
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> objective = gfn.ModifiedDetailedBalance(target_network=100)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     target_network: int | None = None
@@ -196,9 +257,20 @@ class SubTrajectoryBalance(_Regression):
         The weights of sub-trajectories. By default the weight of a sub-trajectory of length k is in
         proportion to `lambda_`^k, and the weights of each trajectory have the same sum.
     lambda_
-        The base of geometric weights, above 0 and at most 1.
-    forward_looking, backward, regression
-        The settings of `DetailedBalance`.
+        The base of geometric weights, above 0 and at most 1, 0.9 by default.
+    forward_looking
+        True for forward-looking flows (Pan et al. 2023): log F of a state is learned relative to the
+        partial log R of the state.
+    backward
+        The objective by which P_B is trained: `trajectory_likelihood`, `maximum_entropy`, or None, the
+        default, for the loss itself.
+    regression
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> objective = gfn.SubTrajectoryBalance(lambda_=0.8)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     weighting: Literal[
@@ -227,6 +299,10 @@ class RandomDistillation(Settings):
         The widths of the hidden layers of both networks, and the number of their outputs.
     lr
         The learning rate.
+
+    >>> novelty = gfn.RandomDistillation(hidden=(32,), outputs=8)
+    >>> gfn.AugmentedTrajectoryBalance(gfn.Linear(0.1, 0, 500), novelty=novelty).novelty.outputs
+    8
     """
 
     hidden: Sequence[int] = (256, 256)
@@ -280,7 +356,12 @@ class AugmentedTrajectoryBalance(_Augmented):
     novelty
         `RandomDistillation()`, or a function of states that returns a number of at least 0 for each state.
     regression
-        The loss of a residual.
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> objective = gfn.AugmentedTrajectoryBalance(0.1, novelty=lambda states: np.ones(len(states)))
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     edges: Number
@@ -290,7 +371,23 @@ class AugmentedTrajectoryBalance(_Augmented):
 
 @dataclass(frozen=True)
 class AugmentedDetailedBalance(_Augmented):
-    """Detailed balance with intrinsic rewards. The settings are those of `AugmentedTrajectoryBalance`."""
+    """Detailed balance with intrinsic rewards (Pan et al. 2023).
+
+    edges, terminal
+        A factor on the novelty of the state after each transition, and a factor on the novelty of the
+        finished object. Factors above 0 change the target, so decrease them during training, for example
+        by `Linear(0.1, 0, 500)`. `exact` always compares the policy with the reward alone.
+    novelty
+        `RandomDistillation()`, or a function of states that returns a number of at least 0 for each
+        state.
+    regression
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> objective = gfn.AugmentedDetailedBalance(0.1, novelty=lambda states: np.ones(len(states)))
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
+    """
 
     edges: Number
     terminal: Number = 0.0
@@ -301,13 +398,28 @@ class AugmentedDetailedBalance(_Augmented):
 class MaximumLikelihood(Objective):
     """Maximum likelihood of given trajectories. The policy learns the distribution of the objects of
     `Data(objects, share=1.0)`, and the reward isn't used.
+
+    >>> data = gfn.Data(np.array([[0, 0], [2, 2]]), share=1.0)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> reward, objective = gfn.HyperGridReward(), gfn.MaximumLikelihood()
+    >>> gfn.Trainer(env, reward, net, objective, batch=8, sources=[data]).fit(2).steps_done
+    2
     """
 
 
 @dataclass(frozen=True)
 class FlowMatching(_Regression):
     """Flow matching (Bengio et al. 2021). The residual is 0 if the flow into a state equals the flow out of
-    the state."""
+    the state.
+
+    regression
+        The function that maps a residual to its loss, `squared` by default.
+
+    >>> net = gfn.Mlp((8,))
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), net, gfn.FlowMatching(), batch=8)
+    >>> trainer.fit(2).steps_done
+    2
+    """
 
 
 @dataclass(frozen=True)
@@ -322,6 +434,11 @@ class PolicyGradient(_Regression):
         estimation with the parameter `gae_lambda` from 0 to 1.
     regression
         The loss between log F and the returns.
+
+    >>> objective = gfn.PolicyGradient("reward_to_go")
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     advantage: Advantage = "gae"
@@ -333,17 +450,26 @@ class PolicyGradient(_Regression):
 
 @dataclass(frozen=True)
 class ProximalPolicy(_Regression):
-    """Proximal policy optimisation, with the return of `PolicyGradient`.
+    """Proximal policy optimisation. The return is the sum of log R and of the entropy terms log P_B - log P_F
+    of the transitions.
 
-    advantage, gae_lambda, regression
-        The settings of `PolicyGradient`.
+    advantage, gae_lambda
+        The advantage of an action: `total`, `reward_to_go`, `baseline` or `gae` (the default), and the
+        parameter of `gae`, from 0 to 1. `PolicyGradient` describes them.
+    regression
+        The loss between log F and the returns.
     clip, kl
-        `clip` is the largest deviation from 1 of the ratio between an action's new and old probability, above
-        0. `kl` is the weight of the divergence from the policy that sampled the batch.
+        `clip` is the largest deviation from 1 of the ratio between an action's new and old probability,
+        above 0. `kl` is the weight of the divergence from the policy that sampled the batch.
     value_weight
         The weight of the loss between log F and the returns.
     epochs
         The number of passes over each batch, at least 1.
+
+    >>> objective = gfn.ProximalPolicy(clip=0.1, epochs=2)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     advantage: Advantage = "gae"
@@ -372,6 +498,15 @@ class OwnObjective(Objective):
         True if the function reads log Z (`log_z`) or log F (`flow`), besides log P_F, log P_B and log R.
     name
         The name of the objective in checkpoints.
+
+    >>> def trajectory_balance(scores):
+    ...     ratios = scores.log_pf - scores.log_pb
+    ...     sums = torch.zeros(len(scores.log_reward)).index_add(0, scores.trajectory, ratios)
+    ...     return (scores.log_z + sums - scores.log_reward).square().mean()
+    >>> objective = gfn.OwnObjective(trajectory_balance)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     function: Callable[[_gfn.Scores], torch.Tensor]

@@ -26,13 +26,19 @@ from ._suggestions import suggests_names
 if TYPE_CHECKING:
     from ._envs import Environment
     from ._networks import Network
+    from ._steps import States
 
 Backward = Literal["uniform", "shared_torso", "separate"]
 Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
 
 
 class Policy(Settings):
-    """The base class of policies, which are the settings of networks."""
+    """The base class of policies, which are the settings of networks.
+
+    >>> network = gfn.Mlp((16,)).build(gfn.HyperGrid(2, 3), seed=1)
+    >>> isinstance(network, torch.nn.Module)
+    True
+    """
 
     def _own_modules(self) -> dict[str, Any]:
         """Returns the custom torch modules of this policy, by the names of their settings."""
@@ -54,14 +60,14 @@ class Policy(Settings):
     @suggests_names
     def build(
         self,
-        env: Environment,
+        env: Environment[States],
         seed: int = 0,
         *,
         flow: bool = False,
         n_conditions: int = 0,
         device: str | torch.device = "cpu",
         double: bool = False,
-    ) -> Network:
+    ) -> Network[States]:
         """Builds the network of this policy for an environment, as a `torch.nn.Module`.
 
         seed
@@ -169,6 +175,16 @@ class GraphNet(_Graphs):
         lengths of walks: 2, 3, and so on. None for no such features.
     initial_exit_bias
         The initial bias of the exit's logit. A larger bias makes the first trajectories shorter.
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
+
+    >>> net = gfn.GraphNet(layers=3, embedding=32, conv="gat", heads=2)
+    >>> env = gfn.GraphBuilding(max_nodes=3, node_classes=2)
+    >>> round(float(net.build(env)(env.initial()).log_pf.detach().exp().sum()), 4)
+    1.0
     """
 
     layers: int = 2
@@ -217,7 +233,23 @@ class GraphNet(_Graphs):
 
 @dataclass(frozen=True)
 class EdgeMlp(Policy):
-    """A perceptron on the adjacency matrix, as a baseline for labelled graphs."""
+    """A perceptron on the adjacency matrix, as a baseline for environments of labelled graphs with a fixed
+    number of nodes.
+
+    hidden, activation, layer_norm
+        The widths of the hidden layers, their activation, and True for normalisation of layers.
+    backward
+        P_B: `uniform` (the default), or learned with the torso of P_F (`shared_torso`) or a separate
+        torso (`separate`).
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
+
+    >>> gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.EdgeMlp((16,)), batch=8).fit(2).steps_done
+    2
+    """
 
     hidden: Sequence[int] = (256, 256)
     activation: Activation = "relu"
@@ -267,6 +299,17 @@ class GraphModule(_OwnNetwork, _Graphs):
         objectives that use state flows. None for a head on the embeddings of `module`.
     log_z
         A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
+
+    pair_walks
+        The heads of actions on two nodes get the number of walks between these nodes, for each of
+        `pair_walks` lengths of walks: 2, 3, and so on. None for no such features.
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+    initial_exit_bias
+        The initial bias of the exit's logit. A larger bias makes the first trajectories shorter.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
 
     The library trains, saves and copies these modules, too, and the rules for `module` apply to them.
 
@@ -322,6 +365,26 @@ class DagModule(_OwnNetwork):
     logit of an edge depends on the embeddings of both nodes and of the graph. In all other respects a
     `DagModule` is like a `GraphModule`, except that modules may distinguish nodes, because variables are
     different from each other. `backward`, `flow` and `log_z` are the settings of `GraphModule`.
+
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+    initial_exit_bias
+        The initial bias of the exit's logit. A larger bias makes the first trajectories shorter.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
+
+    >>> class Degrees(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.node = torch.nn.Linear(2, 8)
+    ...     def forward(self, adjacency):
+    ...         nodes = self.node(torch.stack([adjacency.sum(1), adjacency.sum(2)], dim=2))
+    ...         return nodes, nodes.mean(1)
+    >>> policy = gfn.DagModule(Degrees(), node_width=8, graph_width=8)
+    >>> reward = lambda graphs: graphs.sum(axis=(1, 2))
+    >>> gfn.Trainer(gfn.BayesianStructure(3), reward, policy, batch=8).fit(2).steps_done
+    2
     """
 
     _takes = "adjacency matrices"
@@ -365,7 +428,7 @@ class VectorModule(_OwnNetwork):
     log_z
         A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
     heads
-        The number of heads of P_F, as in `Mlp`.
+        The number of heads of P_F, from which `Thompson` samples.
 
     The library trains, saves and copies all of these modules.
 
@@ -381,6 +444,19 @@ class VectorModule(_OwnNetwork):
     In a trainer with conditions, the conditions of the states, `[n, width]`, are a second argument. The
     output for a state must depend neither on the other states of the batch nor on chance, as in
     `GraphModule`.
+
+    backward
+        P_B: `uniform`, or learned with the module's embeddings (`shared_torso`).
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
+
+    >>> module = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU())
+    >>> policy = gfn.VectorModule(module, width=16)
+    >>> gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), policy, batch=8).fit(2).steps_done
+    2
     """
 
     _takes = "states"
@@ -410,11 +486,25 @@ class Mlp(Policy):
     """A perceptron, whose input is the one-hot encoding of a vector's entries, or the adjacency matrix of an
     acyclic graph.
 
+    hidden, activation, layer_norm
+        The widths of the hidden layers, their activation, and True for normalisation of layers.
+    backward
+        P_B: `uniform`, or learned with the torso of P_F (`shared_torso`, the default) or a separate torso
+        (`separate`).
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
     heads
         The number of heads of P_F, from which `Thompson` samples.
     weight_noise
         The initial amplitude of random noise on all weights, for exploration (Fortunato et al. 2018).
         Training adapts the amplitude. `sample` and evaluations have no noise.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
+
+    >>> network = gfn.Mlp((64, 64), backward="uniform").build(gfn.HyperGrid(2, 8))
+    >>> network.get_parameter("log_z").shape
+    torch.Size([1])
     """
 
     hidden: Sequence[int] = (256, 256)
@@ -433,11 +523,22 @@ class Mlp(Policy):
 
 @dataclass(frozen=True)
 class SequenceNet(Policy):
-    """A network whose input is the tokens written so far, for sequences that are written from left to
-    right.
+    """A network whose input is the tokens written so far, for sequences that are written from left to right.
+
+    kind
+        The type of the layers: `lstm`, `gru`, or `transformer` (the default).
+    width, layers, heads
+        The width of embeddings, the number of layers, and the number of attention heads of `transformer`.
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
 
     In a trainer with conditions, a linear map of the condition is added to the embedding of each token.
     Sampling is slower with conditions, because each step reads the sequences from their start.
+
+    >>> net = gfn.SequenceNet("gru", width=16, layers=1)
+    >>> reward = lambda tokens: (tokens == 1).sum(axis=1)
+    >>> gfn.Trainer(gfn.TokenSequence(3, 4), reward, net, batch=8).fit(2).steps_done
+    2
     """
 
     kind: Literal["lstm", "gru", "transformer"] = "transformer"
@@ -465,6 +566,24 @@ class SequenceModule(_OwnNetwork):
     `inputs="entries"`. `SequenceNet` is faster for long sequences, because it keeps its hidden state between
     tokens. Each state has only one backward move, so P_B isn't learned, and there is no setting `backward`.
     `flow` and `log_z` are the settings of `VectorModule`.
+
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
+
+    >>> class LastToken(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.token = torch.nn.Embedding(4, 8)
+    ...     def forward(self, tokens, lengths):
+    ...         last = tokens[torch.arange(len(tokens)), (lengths - 1).clamp(min=0)]
+    ...         return self.token(last)
+    >>> policy = gfn.SequenceModule(LastToken(), width=8)
+    >>> reward = lambda tokens: (tokens == 1).sum(axis=1)
+    >>> gfn.Trainer(gfn.TokenSequence(3, 4), reward, policy, batch=8).fit(2).steps_done
+    2
     """
 
     _takes = "tokens and lengths"
@@ -489,8 +608,21 @@ class SequenceModule(_OwnNetwork):
 
 @dataclass(frozen=True)
 class EdgeTransformer(Policy):
-    """A transformer with linear attention between all pairs of nodes of an acyclic graph, as in
-    DAG-GFlowNet."""
+    """A transformer with linear attention between all pairs of nodes of an acyclic graph, as in DAG-GFlowNet
+    (Deleu et al. 2022), for `BayesianStructure`.
+
+    embedding, heads, layers
+        The width of embeddings, the number of attention heads, and the number of layers.
+    head_layers
+        The number of additional layers of each head.
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+
+    >>> reward = lambda graphs: graphs.sum(axis=(1, 2))
+    >>> net = gfn.EdgeTransformer(embedding=8, heads=2)
+    >>> gfn.Trainer(gfn.BayesianStructure(3), reward, net, batch=8).fit(2).steps_done
+    2
+    """
 
     embedding: int = 64
     heads: int = 4
@@ -505,7 +637,22 @@ class EdgeTransformer(Policy):
 
 @dataclass(frozen=True)
 class BoxNet(Policy):
-    """A perceptron that parametrises mixtures of Beta distributions, for the unit box."""
+    """A perceptron that parametrises mixtures of Beta distributions, for `Box`.
+
+    hidden, activation, layer_norm
+        The widths of the hidden layers, their activation, and True for normalisation of layers.
+    components
+        The number of components of a mixture.
+    backward
+        P_B: `uniform`, or learned with the torso of P_F (`shared_torso`, the default) or a separate torso
+        (`separate`).
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+
+    >>> net = gfn.BoxNet((32, 32), components=4)
+    >>> gfn.Trainer(gfn.Box(), gfn.BoxReward(), net, batch=8).fit(2).steps_done
+    2
+    """
 
     hidden: Sequence[int] = (128, 128, 128, 128)
     activation: Activation = "relu"
@@ -520,7 +667,22 @@ class BoxNet(Policy):
 
 @dataclass(frozen=True)
 class LineNet(Policy):
-    """A perceptron that parametrises mixtures of normal distributions, for the line."""
+    """A perceptron that parametrises mixtures of normal distributions, for `Line`.
+
+    hidden, activation, layer_norm
+        The widths of the hidden layers, their activation, and True for normalisation of layers.
+    components
+        The number of components of a mixture.
+    backward
+        P_B: `uniform`, or learned with the torso of P_F (`shared_torso`, the default) or a separate torso
+        (`separate`).
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+
+    >>> net = gfn.LineNet((16,), components=3)
+    >>> gfn.Trainer(gfn.Line(2), gfn.LineReward([(0.0, 1.0)]), net, batch=8).fit(2).steps_done
+    2
+    """
 
     hidden: Sequence[int] = (64, 64, 64)
     activation: Activation = "elu"
@@ -550,6 +712,13 @@ class DiffusionNet(Policy):
         The largest change of P_B, if P_B is to be learned. The learned P_B is the P_B of the diffusion
         process, with its mean shifted by at most this number of standard deviations, and its standard
         deviation changed by a factor of at most exp(`backward_range`). With None, P_B isn't learned.
+
+    initial_log_z
+        The initial value of log Z. None, the default, estimates it from the first batch.
+
+    >>> net = gfn.DiffusionNet(langevin_clip=100.0, network={"hidden": 32})
+    >>> gfn.Trainer(gfn.Diffusion(2, steps=5), gfn.MixtureTarget(), net, batch=8).fit(2).steps_done
+    2
     """
 
     langevin_clip: float | None = None
@@ -573,4 +742,10 @@ class DiffusionNet(Policy):
 
 @dataclass(frozen=True)
 class Uniform(Policy):
-    """The uniform policy over legal actions, without parameters."""
+    """The uniform policy over legal actions, without parameters. It is used as a prior, as a baseline, and
+    for evaluations that need no policy.
+
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Uniform(), batch=8)
+    >>> trainer.exact().tv > 0.1
+    True
+    """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Callable, Iterable, Literal
+from typing import Any, Callable, Generic, Iterable, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _gfn
 from ._checks import count
+from ._steps import States
 from ._tables import number_edges
 
 _Integers = npt.NDArray[np.int64]
@@ -34,7 +35,13 @@ class _Result:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Distances(_Result):
-    """Distances between the distribution of objects that the policy samples and the target distribution."""
+    """Distances between the distribution of objects that the policy samples and the target distribution.
+
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8)
+    >>> distances = trainer.exact().of_objects
+    >>> distances.l1 == 2 * distances.tv
+    True
+    """
 
     l1: float
     """The sum over objects of the absolute difference between the policy's and the target's probability."""
@@ -53,12 +60,16 @@ class Distances(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Exact(Distances):
+class Exact(Distances, Generic[States]):
     """The exact distribution of a policy, and the target distribution. The policy is evaluated in every
     state, so nothing is estimated. The inherited distances are between distributions over states.
+
+    >>> exact = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8).exact()
+    >>> exact.n_states, exact.probs.shape, round(float(exact.target.sum()), 6)
+    (9, (9,), 1.0)
     """
 
-    states: Any
+    states: States
     """The states of the environment, all in one batch."""
     n_states: int
     """The number of states of the environment."""
@@ -145,7 +156,7 @@ class Certificate(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Judgement(_Result):
+class Judgement(_Result, Generic[States]):
     """Findings about a sampler from its samples and the exact target. `tv`, `jsd` and their floors have an
     `estimate` and an interval from `low` to `high`. The intervals of `tv` and `jsd` are confidence intervals
     of the sampler's distance from the target. The interval of a floor contains the distances of 95 % of
@@ -181,7 +192,7 @@ class Judgement(_Result):
     """A dictionary for each of the most probable objects that were never sampled, at most 20 objects: its
     target probability (`probability`), and the probability that a perfect sampler misses this object, too
     (`by_chance`)."""
-    missing_states: Any
+    missing_states: States
     """The states of the objects in `missing`, in the same order."""
     like_perfect: bool
     """True if no test distinguishes these samples from the samples of a perfect sampler."""
@@ -195,7 +206,12 @@ class Judgement(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate(_Result):
-    """A mean of several values, and its standard error."""
+    """A mean of several values, and its standard error.
+
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8)
+    >>> trainer.evaluate(100).elbo.standard_error > 0
+    True
+    """
 
     mean: float
     """The mean of the values."""
@@ -207,12 +223,18 @@ class Estimate(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TopK(_Result):
-    """The samples with the largest rewards."""
+class TopK(_Result, Generic[States]):
+    """The samples with the largest rewards.
+
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8)
+    >>> best = trainer.evaluate(100).top_k(5)
+    >>> best.states.shape, best.diversity is None
+    ((5, 2), True)
+    """
 
     rows: _Integers
     """The indices of the best objects among the samples, best first."""
-    states: Any
+    states: States
     """The best objects, in the order of `rows`."""
     mean_reward: float
     """The mean reward R of the best objects; infinite if this mean exceeds 1e308."""
@@ -227,7 +249,7 @@ class TopK(_Result):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SampleEvaluation(_Result):
+class SampleEvaluation(_Result, Generic[States]):
     """Objects that a policy samples, and estimates of log Z from them. `exact` evaluates all states, if they
     can be listed.
 
@@ -235,9 +257,14 @@ class SampleEvaluation(_Result):
     Z (`elbo`), and the log of the mean of w estimates log Z (`log_z`). For an objective relative to a prior,
     w = R(x)^beta prior / P_F, where `prior` is the trajectory's probability under the prior, and Z is the
     mean of R(x)^beta under the prior.
+
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8)
+    >>> evaluation = trainer.evaluate(200)
+    >>> len(evaluation), evaluation.n_distinct <= 9
+    (200, True)
     """
 
-    states: Any
+    states: States
     """The objects that the policy sampled."""
     log_rewards: _Numbers
     """log R of each object."""
@@ -294,7 +321,7 @@ class SampleEvaluation(_Result):
         """Returns the index of each object to which no earlier object is equal."""
         return np.flatnonzero(self.groups == np.arange(len(self)))
 
-    def top_k(self, k: int, distance: Callable[[Any], Any] | None = None) -> TopK:
+    def top_k(self, k: int, distance: Callable[[States], Any] | None = None) -> TopK[States]:
         """Returns the `k` objects of the largest reward; an object that was sampled twice counts twice.
 
         `distance` is a function of k objects that returns the distances between them, `[k, k]`; the result's
@@ -317,7 +344,7 @@ class SampleEvaluation(_Result):
             diversity=diversity,
         )
 
-    def modes(self, is_mode: Callable[[Any], Any]) -> int:
+    def modes(self, is_mode: Callable[[States], Any]) -> int:
         """Returns the number of different objects that are modes. `is_mode` is a function of objects that
         returns an array of bool, True for each mode."""
         first = self._first()
@@ -353,7 +380,13 @@ def _mean_distance(answer: Any, k: int) -> float:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Correlation(_Result):
     """The correlation over objects between log p(x) and log R(x). The correlation is 1 if log p(x) is log
-    R(x) minus a constant."""
+    R(x) minus a constant.
+
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8)
+    >>> correlation = trainer.evaluate_on(trainer.exact().states).correlation
+    >>> -1 <= correlation.spearman <= 1
+    True
+    """
 
     pearson: float | None
     """Pearson's r. None if log p(x) or log R(x) is the same number for all objects."""
@@ -369,7 +402,12 @@ class Correlation(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ObjectEvaluation(_Result):
-    """The log-probabilities of given objects, such as a test set."""
+    """The log-probabilities of given objects, such as a test set.
+
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8)
+    >>> trainer.evaluate_on(np.array([[0, 0], [2, 2]])).log_probs.shape
+    (2,)
+    """
 
     log_probs: _Numbers
     """An estimate of log p(x), the log-probability that a trajectory of the policy ends in the object (in any
@@ -396,7 +434,11 @@ class ObjectEvaluation(_Result):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseFloor(_Result):
     """Distances between samples of a perfect sampler and the target. A distance that is estimated from a
-    policy's samples can't be expected to be smaller."""
+    policy's samples can't be expected to be smaller.
+
+    >>> gfn.noise_floor([0.25, 0.75], n=100).tv < 0.1
+    True
+    """
 
     tv: float
     """The mean total variation between the samples and the target."""

@@ -20,7 +20,11 @@ from ._trajectories import Sampler
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A solution that was better than all earlier solutions of the search."""
+    """A solution that was better than all earlier solutions of the search.
+
+    >>> gfn.Progress(seconds=0.5, size=12, origin="search").size
+    12
+    """
 
     seconds: float
     """The seconds since the start of the search."""
@@ -32,7 +36,12 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution(_Result):
-    """The best solution of a graph that the search found."""
+    """The best solution of a graph that the search found.
+
+    >>> solution = gfn.solve(None, gfn.Clique, np.array([[0, 1, 2, 0], [1, 2, 0, 3]]), seconds=0.05)
+    >>> sorted(solution.nodes), solution.size, solution.samples
+    ([0, 1, 2], 3, 0)
+    """
 
     nodes: list[Any]
     """The nodes of the solution: nodes of the networkx graph, or indices of nodes if the graph is an
@@ -166,6 +175,10 @@ def solve(
 
     Ctrl-C ends the search between two batches of samples. Local search without a policy can't be interrupted,
     and continues for `seconds`.
+
+    >>> path = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
+    >>> sorted(gfn.solve(None, gfn.IndependentSet, path, seconds=0.05).nodes)
+    [0, 2, 4]
     """
     if not (isinstance(problem, type) and issubclass(problem, GraphProblem) and problem is not GraphProblem):
         raise TypeError(

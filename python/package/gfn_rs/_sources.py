@@ -94,6 +94,12 @@ class Replay(SourceSettings):
 
     Each object keeps the log R that it was stored with. After step 10 and after every 100 steps the reward is
     computed again for up to 8 replayed objects, and a `TrainingWarning` reports a change.
+
+    >>> sources = [gfn.Replay(1000, draw="reward_prioritised", after=1)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> trainer = gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(3)
+    >>> trainer.replay_len > 0
+    True
     """
 
     _role = "replay buffer"
@@ -174,6 +180,11 @@ class Data(SourceSettings):
         The trajectory to an object: sampled by uniform backward steps, or by P_B.
     conditions
         The condition of each object, `[n, width]`, in a trainer with conditions.
+
+    >>> sources = [gfn.Data(np.array([[2, 2], [0, 1]]), share=0.25)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2).steps_done
+    2
     """
 
     _role = "data set"
@@ -193,6 +204,11 @@ class Source(SourceSettings):
         A function of a number n and a random generator of numpy, which returns n finished objects.
     share
         The share of each batch that the function supplies.
+
+    >>> sources = [gfn.Source(lambda n, rng: rng.integers(0, 3, size=(n, 2)), share=0.5)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2).steps_done
+    2
     """
 
     _role = "source of objects"
@@ -207,7 +223,12 @@ class Source(SourceSettings):
 
 @dataclass(frozen=True)
 class BatchRequest:
-    """The request that a trainer passes to the function of a `FreshSource`, for a number of objects."""
+    """The request that a trainer passes to the function of a `FreshSource`, for a number of objects.
+
+    >>> request = gfn.BatchRequest(min=0, max=8, allow_more=False)
+    >>> request.max
+    8
+    """
 
     min: int
     """The smallest number of objects that may be returned; 0 if the replay buffer can fill the batch."""
@@ -229,6 +250,10 @@ class FreshObjects:
         log R of each object; None if the reward has to be computed.
     conditions
         The condition under which each object was found, `[n, width]`, in a trainer with conditions.
+
+    >>> objects = np.array([[0, 1], [2, 2]])
+    >>> gfn.FreshObjects(objects, log_rewards=-objects.sum(axis=1)).log_rewards.tolist()
+    [-1, -4]
     """
 
     objects: Any
@@ -248,6 +273,11 @@ class FreshSource(SourceSettings):
 
     The function can't use the trainer while it runs. But the function can read the policy's parameters from
     tensors that `trainer.named_parameters()` returned before; these tensors have the current values.
+
+    >>> sources = [gfn.FreshSource(lambda request, rng: rng.integers(0, 3, size=(request.max, 2)))]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2).steps_done
+    2
     """
 
     _role = "source of fresh trajectories"
@@ -271,6 +301,11 @@ class LocalSearch(SourceSettings):
     acceptance
         The rule by which the object that a search finds replaces the object that it started from: the rule of
         Metropolis and Hastings, or `greedy`. By `greedy`, only an object of a higher reward is accepted.
+
+    >>> sources = [gfn.LocalSearch(max_back=2, acceptance="greedy")]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2).steps_done
+    2
     """
 
     _role = "local search"
@@ -300,6 +335,11 @@ class Teacher(SourceSettings):
     lr, log_z_lr, max_norm
         The learning rate of the teacher's network, the learning rate of its log Z, and the norm that the
         teacher's gradients are clipped to.
+
+    >>> sources = [gfn.Teacher(gfn.Mlp((8,)), share=0.25)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2).steps_done
+    2
     """
 
     _role = "teacher"
@@ -336,6 +376,11 @@ class Thompson(SourceSettings):
 
     share
         The share of a batch that each head learns from, above 0 and at most 1.
+
+    >>> sources = [gfn.Thompson(share=0.5)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,), heads=4)
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2).steps_done
+    2
     """
 
     _role = "source of fresh trajectories"
@@ -354,6 +399,11 @@ class Search(SourceSettings):
         The number of steps between searches, at least 1.
     objects
         The number of objects that a search starts from, at least 1.
+
+    >>> sources = [gfn.Replay(100), gfn.Search(lambda objects, rng: (objects + 1) % 3, every=2, objects=4)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(4).steps_done
+    4
     """
 
     _role = "search"
@@ -381,6 +431,11 @@ class Mala(SourceSettings):
     step_size, acceptance
         The initial step size, and the share of accepted steps. The step size is adapted so that this share of
         steps is accepted.
+
+    >>> sources = [gfn.Replay(100), gfn.Mala(every=2, objects=4, steps=20, burn_in=10, thin=5)]
+    >>> env, net = gfn.Diffusion(2, steps=5), gfn.DiffusionNet()
+    >>> gfn.Trainer(env, gfn.MixtureTarget(), net, batch=8, sources=sources).fit(4).steps_done
+    4
     """
 
     _role = "search"
@@ -408,6 +463,15 @@ class Hindsight(SourceSettings):
         which returns new conditions.
     share
         The probability that an object gets a new condition.
+
+    >>> def larger(objects, conditions, rng):
+    ...     return conditions + 1
+    >>> reward = lambda points, betas: -betas[:, 0].numpy() * points.sum(axis=1)
+    >>> sources = [gfn.Replay(100, after=1), gfn.Hindsight(larger)]
+    >>> conditions = gfn.Conditions(lambda n, rng: rng.uniform(1, 2, (n, 1)), width=1)
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, reward, net, batch=8, sources=sources, conditions=conditions).fit(3).steps_done
+    3
     """
 
     _role = "relabelling of conditions"
@@ -428,6 +492,13 @@ class FocusInHindsight(SourceSettings):
 
     share
         The probability that an object gets a new condition.
+
+    >>> rewards = [lambda points: np.log1p(points[:, 0]), lambda points: np.log1p(points[:, 1])]
+    >>> conditions = gfn.Conditioning(2, focus=gfn.Focus(gfn.Dirichlet()))
+    >>> sources = [gfn.Replay(100, after=1), gfn.FocusInHindsight(share=0.3)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, rewards, net, batch=8, sources=sources, conditions=conditions).fit(3).steps_done
+    3
     """
 
     _role = "relabelling of conditions"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import TypeVar
 
 from . import _gfn
 from ._checks import chosen, count
@@ -17,10 +18,27 @@ Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
+class Batch(Protocol):
+    """The methods of every batch of states: `Graphs` and arrays of numpy have them."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+
+
+# The type of a batch of states of an environment: `Graphs`, or an array of numpy.
+States = TypeVar("States", bound=Batch, default=Any)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Moves:
     """The moves of a batch of states, as arrays of equal length with an entry per move. `moves[3]`,
-    `moves[2:5]`, `moves[[0, 4]]` and `moves[mask]` are batches of moves, too."""
+    `moves[2:5]`, `moves[[0, 4]]` and `moves[mask]` are batches of moves, too.
+
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> moves = env.moves(env.initial())
+    >>> moves.describe(), moves[moves.is_exit].slot.tolist()
+    (['move(0, 0, 0)', 'move(0, 0, 1)', 'exit(0, 0, 2)'], [2])
+    """
 
     state: Whole
     """The index in the batch of the state that each move starts from."""
@@ -103,7 +121,12 @@ class Moves:
 @dataclass(frozen=True, eq=False)
 class Masks:
     """The legal moves of a batch of states. `legal[ptr[k]:ptr[k + 1]]` has a flag for each slot of state
-    k."""
+    k.
+
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> env.masks(np.array([[0, 2]])).at(0).tolist()
+    [True, False, True]
+    """
 
     ptr: Whole
     """The offset of each state's flags in `legal`, and at the end the number of all flags, `[n + 1]`."""
@@ -122,10 +145,16 @@ class Masks:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """The result of one step from each state of a batch, with an entry per state."""
+class Step(Generic[States]):
+    """The result of one step from each state of a batch, with an entry per state.
 
-    states: Any
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> step = env.step(env.initial(2), [1, 2])
+    >>> step.states.tolist(), step.exit.tolist(), step.reverse.tolist()
+    ([[0, 1], [0, 0]], [False, True], [1, -1])
+    """
+
+    states: States
     """The states after the step. An exit doesn't change the state."""
     reverse: Whole
     """The slot of the move that undoes each move, among the moves in the other direction from the state after
@@ -136,7 +165,7 @@ class Step:
     """True for each state from which no further step is possible in this direction."""
 
 
-class Walkable:
+class Walkable(Generic[States]):
     """The base class of environments, with the methods that list moves and take steps."""
 
     _env: _gfn.Env
@@ -151,7 +180,7 @@ class Walkable:
         """The number of initial states."""
         return self._env.n_instances()
 
-    def initial(self, n: int = 1, instance: int | npt.ArrayLike = 0) -> Any:
+    def initial(self, n: int = 1, instance: int | npt.ArrayLike = 0) -> States:
         """Returns `n` initial states. If the environment has several initial states, `instance` is the index
         of one of them for all `n` states, or an array with an index per state."""
         n = count(n)
@@ -162,7 +191,10 @@ class Walkable:
             )
         if instances.size and instances.min() < 0:
             raise IndexError(f"instance is {instances.min()}: expected 0 to {self.n_instances - 1}")
-        return self._env.initial(np.ascontiguousarray(np.broadcast_to(instances, n), dtype=np.int64))
+        states: States = self._env.initial(
+            np.ascontiguousarray(np.broadcast_to(instances, n), dtype=np.int64)
+        )
+        return states
 
     def moves(self, states: Any, backward: bool = False) -> Moves:
         """Returns all legal moves of these states, state by state in the order of slots. With `backward`,
@@ -173,12 +205,12 @@ class Walkable:
         """Returns a flag for each slot of each state: True if the slot's move is legal."""
         return Masks(*self._env.masks(states, _flag(backward)))
 
-    def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
+    def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step[States]:
         """Takes one move per state. `moves` has a move per state, in the order of states, or is an array of
         the moves' slots. An illegal move is a `ValueError`."""
         return self._step(states, moves, False)
 
-    def apply(self, states: Any, moves: Moves) -> Any:
+    def apply(self, states: Any, moves: Moves) -> States:
         """Returns the state after each move. Unlike for `step`, a state may have any number of moves: move k
         starts from `states[moves.state[k]]`. Moves that custom rules get are accepted, too, so that a rule
         can judge moves by their results. The environment must be another one than that of the rules, because
@@ -204,8 +236,9 @@ class Walkable:
             slots = np.asarray([by_row[row] for row in moves._rows()], dtype=np.int64)
         return self._step(states[moves.state], slots, moves.backward).states
 
-    def backward_step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
-        """Takes one backward move per state. The arguments are as in `step`."""
+    def backward_step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step[States]:
+        """Takes one backward move per state. `moves` has a backward move per state, in the order of states,
+        or is an array of the moves' slots. An illegal move is a `ValueError`."""
         return self._step(states, moves, True)
 
     def is_initial(self, states: Any) -> Flags:
@@ -230,7 +263,7 @@ class Walkable:
         state, slot, kind, a, b, column = columns
         return Moves(state, slot, kind, a, b, column, self.move_types, backward)
 
-    def _step(self, states: Any, moves: Any, backward: bool) -> Step:
+    def _step(self, states: Any, moves: Any, backward: bool) -> Step[States]:
         after, reverse, exit, done = self._env.step(states, _slots(moves, len(states), backward), backward)
         return Step(after, np.where(exit, -1, reverse), exit, done)
 

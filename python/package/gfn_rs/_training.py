@@ -10,11 +10,12 @@ import warnings as _warnings
 import weakref
 from dataclasses import replace
 from inspect import signature
-from typing import Any, Callable, Iterator, NamedTuple, NoReturn, Sequence
+from typing import Any, Callable, Generic, Iterator, NoReturn, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from typing_extensions import NamedTuple, Self
 
 from . import _envs, _gfn, _results
 from ._checks import (
@@ -42,15 +43,23 @@ from ._objectives import Objective, TrajectoryBalance
 from ._policies import Policy
 from ._rewards import Reward, SizeReward
 from ._sources import FreshSource, SourceSettings, sort_sources
+from ._steps import States
 from ._trajectories import Trajectories, paths_of
 from ._updates import Adam
 
-States = Any  # batches of states: Graphs, or a numpy array, as the environment says
-RewardFunction = Callable[[States], Any]
+RewardFunction = Callable[[States], Any] | Callable[[States, torch.Tensor], Any]
 
 
 class TrainingWarning(UserWarning):
-    """A warning about training that goes wrong without an error."""
+    """A warning about training that goes wrong without an error.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", gfn.TrainingWarning)
+    ...     trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8).fit(2)
+    >>> trainer.warnings
+    []
+    """
 
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -111,8 +120,15 @@ def _index(instance: int | None) -> int | None:
     return None if instance is None else count(instance, "instance", most=2**32 - 1)
 
 
-class BufferContents(NamedTuple):
-    """The contents of a replay buffer."""
+class BufferContents(NamedTuple, Generic[States]):
+    """The contents of a replay buffer.
+
+    >>> sources = [gfn.Replay(100, after=1)]
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> trainer = gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2)
+    >>> len(trainer.buffer.objects) == len(trainer.buffer.log_rewards) == trainer.replay_len
+    True
+    """
 
     objects: States
     """The objects in the buffer, as a batch of states like the one that `Trainer.sample` returns."""
@@ -163,7 +179,7 @@ def _check_built(
         )
 
 
-class Trainer:
+class Trainer(Generic[States]):
     """Trains a policy. Each step draws a batch of trajectories, computes the loss and its gradient, and
     updates the parameters.
 
@@ -211,14 +227,19 @@ class Trainer:
     The library uses one thread, which is fastest for small networks. The first trainer sets torch to one
     thread, too, unless a number of threads was set before (by `set_threads`, `torch.set_num_threads` or
     OMP_NUM_THREADS).
+
+    >>> env = gfn.GraphBuilding(max_nodes=3, attached=True)
+    >>> trainer = gfn.Trainer(env, lambda graphs: graphs.n_edges, gfn.GraphNet(embedding=16), batch=16)
+    >>> trainer.fit(10).steps_done, len(trainer.sample(5))
+    (10, 5)
     """
 
     @suggests_names
     def __init__(
         self,
-        env: Environment,
-        reward: Reward | RewardFunction | Sequence[Reward | RewardFunction],
-        policy: Policy | Network,
+        env: Environment[States],
+        reward: Reward | RewardFunction[States] | Sequence[Reward | RewardFunction[States]],
+        policy: Policy | Network[States],
         objective: Objective | None = None,
         *,
         batch: int = 128,
@@ -310,7 +331,7 @@ class Trainer:
         new_session = _gfn.Session(env._env, session)
         used = new_session.heads()
         policy._check_used(used, type(objective).__name__)
-        self._network: Network | None = None
+        self._network: Network[States] | None = None
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
@@ -372,11 +393,11 @@ class Trainer:
         self,
         steps: int,
         *,
-        callback: Callable[["Trainer", dict[str, Any]], Any] | None = None,
+        callback: Callable[["Trainer[States]", dict[str, Any]], Any] | None = None,
         every: int = 100,
         progress: bool | None = None,
         tensorboard: str | os.PathLike[str] | None = None,
-    ) -> "Trainer":
+    ) -> Self:
         """Makes `steps` more steps and returns the trainer.
 
         callback, every
@@ -476,12 +497,16 @@ class Trainer:
         """Draws `n` finished objects from the policy, without exploration. Each call draws new objects.
         `conditions` has a condition for each object, `[n, width]`, in a trainer with conditions.
         """
-        return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[
-            0
-        ]
+        states: States
+        states, _ = self._session.sample(
+            count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False
+        )
+        return states
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
-        """Draws `n` finished objects as `sample` does, and returns these objects and log R of each object."""
+        """Draws `n` finished objects from the policy, without exploration, and returns these objects and
+        log R of each object, `[n]`. `conditions` has a condition for each object, `[n, width]`, in a trainer
+        with conditions."""
         states, log_rewards = self._session.sample(
             count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True
         )
@@ -489,7 +514,7 @@ class Trainer:
 
     def exact(
         self, limit: int = 1_000_000, condition: Any = None, instance: int | None = None
-    ) -> _results.Exact:
+    ) -> _results.Exact[States]:
         """Computes the policy's distribution over all states, and compares it with the target distribution.
         An environment with more than `limit` states is an error.
 
@@ -502,7 +527,7 @@ class Trainer:
 
     def evaluate(
         self, n: int = 1000, condition: Any = None, instance: int | None = None
-    ) -> _results.SampleEvaluation:
+    ) -> _results.SampleEvaluation[States]:
         """Evaluates the policy on `n` samples, for environments whose states can't be listed. The result has
         estimates of log Z, and finds the best objects and the modes among the samples.
 
@@ -563,7 +588,7 @@ class Trainer:
 
     def judge(
         self, objects: Any, limit: int = 1_000_000, instance: int | None = None
-    ) -> _results.Judgement:
+    ) -> _results.Judgement[States]:
         """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't
         used. `objects` is a batch of states like the one that `sample` returns; for molecules also SMILES. An
         environment with more than `limit` states is an error. `instance` is as in `evaluate_on`.
@@ -571,7 +596,7 @@ class Trainer:
         figures, missing = self._session.judge_samples(objects, count(limit, "limit"), _index(instance))
         return _results.Judgement(**figures, missing_states=missing)
 
-    def take_average(self) -> "Trainer":
+    def take_average(self) -> Self:
         """Replaces the policy's parameters by their running average, which `Adam(average=Average())`
         computes. Call this method after training."""
         self._session.take_average()
@@ -596,7 +621,7 @@ class Trainer:
         return self._session.prefill(count(n, most=AT_ONCE))
 
     @property
-    def network(self) -> Network:
+    def network(self) -> Network[States]:
         """The policy as a torch module. The module computes the log-probabilities of the moves of states. A
         `Sampler` draws trajectories from this module."""
         if self._network is None:
@@ -611,7 +636,7 @@ class Trainer:
             self._network._trained = True
         return self._network
 
-    def batch(self) -> Trajectories:
+    def batch(self) -> Trajectories[States]:
         """Draws the batch of the next step from all sources: trajectories of the policy, replayed
         trajectories, and trajectories to objects of data and searches. Use it with `score`, `loss` and
         `advance` for a step of a custom loop and optimizer:
@@ -636,7 +661,7 @@ class Trainer:
             self._warn(message, stacklevel=3)
         return Trajectories(self.env, self._session.draw_batch())
 
-    def score(self, trajectories: Trajectories) -> _gfn.Scores:
+    def score(self, trajectories: Trajectories[States]) -> _gfn.Scores:
         """Computes all numbers that the objective needs, such as log-probabilities and rewards of
         trajectories, with gradients. The trajectories are a batch of the trainer, a part of such a batch, or
         any other trajectories of the environment.
@@ -657,7 +682,10 @@ class Trainer:
         return loss
 
     def advance(
-        self, trajectories: Trajectories, scores: _gfn.Scores, loss: float | torch.Tensor | None = None
+        self,
+        trajectories: Trajectories[States],
+        scores: _gfn.Scores,
+        loss: float | torch.Tensor | None = None,
     ) -> dict[str, Any]:
         """Ends a step of a custom loop: increases the number of steps, updates replay priorities, the teacher
         and averages, and advances schedules. `history` stores the number `loss`, which may be left out if the
@@ -689,7 +717,7 @@ class Trainer:
             raise failed
         return dict(zip(FIGURES, records[-1]))
 
-    def rewarded(self, trajectories: Trajectories) -> Trajectories:
+    def rewarded(self, trajectories: Trajectories[States]) -> Trajectories[States]:
         """Returns the same trajectories with log R of their objects. `reward_calls` doesn't count these calls
         of the reward."""
         return Trajectories(self.env, self._session.rewarded(paths_of(trajectories, self.env)))
@@ -701,12 +729,12 @@ class Trainer:
         return self._session.lr_factor()
 
     @property
-    def buffer(self) -> BufferContents | None:
+    def buffer(self) -> BufferContents[States] | None:
         """The contents of the replay buffer, oldest object first; None without a buffer."""
         stored = self._session.buffer_content()
         return None if stored is None else BufferContents(*stored)
 
-    def remember(self, trajectories: Trajectories) -> int:
+    def remember(self, trajectories: Trajectories[States]) -> int:
         """Offers trajectories to the replay buffer, and returns the number of trajectories that the buffer
         accepted. The reward is computed for trajectories without log R."""
         return self._session.remember(paths_of(trajectories, self.env))
@@ -729,7 +757,7 @@ class Trainer:
         bits = torch.from_numpy(np.stack(columns)).view(torch.int64)
         self._session.save(os.fsdecode(path), bits)
 
-    def resume(self, path: str | os.PathLike[str]) -> "Trainer":
+    def resume(self, path: str | os.PathLike[str]) -> Self:
         """Loads a checkpoint of a trainer with the same settings, from which training continues. `history`
         has the records of all steps before the checkpoint, unless the checkpoint is from Rust."""
         bits = self._session.resume(existing_path(path))
@@ -741,7 +769,7 @@ class Trainer:
         }
         return self
 
-    def restore(self, path: str | os.PathLike[str]) -> "Trainer":
+    def restore(self, path: str | os.PathLike[str]) -> Self:
         """Loads the parameters of a checkpoint, and nothing else. The checkpoint may be from Rust, or
         from a trainer with other settings but the same network.
         """

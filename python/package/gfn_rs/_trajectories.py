@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from ._conditions import checked as checked_conditions
 from ._settings import AT_ONCE, check, kind_name
 from ._suggestions import suggests_names
 from ._exploration import Exploration
-from ._steps import Flags, Moves, Whole
+from ._steps import Flags, Moves, States, Whole
 
 if TYPE_CHECKING:
     from ._envs import Environment
@@ -30,29 +30,34 @@ _COLD = 1e-9
 _UNEXPLORED = {"epsilon": 0.0, "temperature": 1.0, "exit_bias": 0.0, "noise": 0.0}
 
 
-class Trajectories:
+class Trajectories(Generic[States]):
     """A batch of whole trajectories. The batch's T transitions are stored trajectory by trajectory. An exit
     is the last transition of its trajectory.
 
     `trajectories[3]`, `trajectories[2:5]` and `trajectories[mask]` are batches of trajectories, and `+` joins
     two batches. When pickled trajectories are loaded, their actions are replayed from the initial states; an
     action that the environment forbids is an error.
+
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> paths = gfn.Trajectories.from_actions(env, moves=[0, 1, 2, 2], offsets=[0, 3, 4])
+    >>> paths.terminal.tolist(), paths.lengths.tolist()
+    ([[1, 1], [0, 0]], [3, 1])
     """
 
-    def __init__(self, env: Environment, paths: _gfn.Paths) -> None:
+    def __init__(self, env: Environment[States], paths: _gfn.Paths) -> None:
         self._env, self._paths = env, paths
 
     @staticmethod
     @suggests_names
     def from_actions(
-        env: Environment,
+        env: Environment[States],
         moves: npt.ArrayLike,
         offsets: npt.ArrayLike,
         *,
         instance: npt.ArrayLike = 0,
         log_rewards: npt.ArrayLike | None = None,
         conditions: Any = None,
-    ) -> Trajectories:
+    ) -> Trajectories[States]:
         """Builds trajectories from moves, each of which is checked.
 
         moves
@@ -94,14 +99,14 @@ class Trajectories:
 
     @staticmethod
     def _again(
-        env: Environment,
+        env: Environment[States],
         moves: npt.NDArray[Any],
         offsets: npt.NDArray[Any],
         instances: npt.NDArray[Any],
         log_rewards: Any,
         conditions: torch.Tensor | None,
         scored: tuple[torch.Tensor, torch.Tensor] | None,
-    ) -> Trajectories:
+    ) -> Trajectories[States]:
         at, of = (np.ascontiguousarray(values, dtype=np.int64) for values in (offsets, instances))
         known = None if log_rewards is None else list(log_rewards)
         return Trajectories(
@@ -122,7 +127,7 @@ class Trajectories:
         )
 
     @property
-    def env(self) -> Environment:
+    def env(self) -> Environment[States]:
         """The environment of the trajectories."""
         return self._env
 
@@ -143,19 +148,22 @@ class Trajectories:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @cached_property
-    def states(self) -> Any:
+    def states(self) -> States:
         """The state before each transition, `[T]`."""
-        return self._paths.states()
+        states: States = self._paths.states()
+        return states
 
     @cached_property
-    def next_states(self) -> Any:
+    def next_states(self) -> States:
         """The state after each transition, `[T]`; an exit doesn't change the state."""
-        return self._paths.next_states()
+        states: States = self._paths.next_states()
+        return states
 
     @cached_property
-    def terminal(self) -> Any:
+    def terminal(self) -> States:
         """The finished object of each trajectory, `[n]`."""
-        return self._paths.terminal()
+        objects: States = self._paths.terminal()
+        return objects
 
     @cached_property
     def actions(self) -> torch.Tensor:
@@ -220,7 +228,7 @@ class Trajectories:
         """log R of each object, `[n]`; None if log R is unknown."""
         return self._paths.log_rewards()
 
-    def with_log_rewards(self, log_rewards: npt.ArrayLike | torch.Tensor) -> Trajectories:
+    def with_log_rewards(self, log_rewards: npt.ArrayLike | torch.Tensor) -> Trajectories[States]:
         """Returns the same trajectories with `log_rewards` as log R of each object, `[n]`."""
         if isinstance(log_rewards, torch.Tensor):
             log_rewards = log_rewards.detach().cpu().numpy()
@@ -243,7 +251,7 @@ class Trajectories:
         the first ones of the batch."""
         return self._paths.n_fresh()
 
-    def to_transitions(self) -> Transitions:
+    def to_transitions(self) -> Transitions[States]:
         """Returns all transitions of the trajectories as one batch."""
         last = np.zeros(len(self.trajectory), dtype=bool)
         last[self.offsets[1:] - 1] = True
@@ -255,10 +263,10 @@ class Trajectories:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: Any) -> Trajectories:
+    def __getitem__(self, index: Any) -> Trajectories[States]:
         return Trajectories(self._env, self._paths.select(chosen(index, len(self), "trajectories").tolist()))
 
-    def __add__(self, other: Trajectories) -> Trajectories:
+    def __add__(self, other: Trajectories[States]) -> Trajectories[States]:
         if not isinstance(other, Trajectories):
             return NotImplemented
         return Trajectories(self._env, self._paths.join(paths_of(other, self._env)))
@@ -281,10 +289,17 @@ def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Transitions:
-    """A batch of single transitions of trajectories, which can be indexed like an array."""
+class Transitions(Generic[States]):
+    """A batch of single transitions of trajectories, which can be indexed like an array.
 
-    trajectories: Trajectories
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> paths = gfn.Trajectories.from_actions(env, moves=[0, 1, 2, 2], offsets=[0, 3, 4])
+    >>> transitions = paths.to_transitions()
+    >>> transitions[transitions.is_last].states.tolist()
+    [[1, 1], [0, 0]]
+    """
+
+    trajectories: Trajectories[States]
     """The trajectories that contain the transitions."""
     rows: Whole
     """The index of each of these transitions among all transitions of `trajectories`, `[T]`."""
@@ -295,14 +310,16 @@ class Transitions:
     last one of its trajectory, or if log R is unknown."""
 
     @cached_property
-    def states(self) -> Any:
+    def states(self) -> States:
         """The state before each transition."""
-        return self.trajectories.states[self.rows]
+        states: States = self.trajectories.states[self.rows]
+        return states
 
     @cached_property
-    def next_states(self) -> Any:
+    def next_states(self) -> States:
         """The state after each transition."""
-        return self.trajectories.next_states[self.rows]
+        states: States = self.trajectories.next_states[self.rows]
+        return states
 
     @cached_property
     def actions(self) -> torch.Tensor:
@@ -322,7 +339,7 @@ class Transitions:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: Any) -> Transitions:
+    def __getitem__(self, index: Any) -> Transitions[States]:
         some = chosen(index, len(self), "transitions")
         return Transitions(self.trajectories, self.rows[some], self.is_last[some], self.log_rewards[some])
 
@@ -330,7 +347,7 @@ class Transitions:
         return f"Transitions({len(self)} of {self.trajectories!r})"
 
 
-class Sampler:
+class Sampler(Generic[States]):
     """Draws trajectories from a policy. The sampler's settings change the probabilities of the drawn actions.
     `log_pf` of the trajectories doesn't depend on these settings: it is computed by the policy itself.
 
@@ -344,13 +361,18 @@ class Sampler:
         A number added to the exit's logit.
     noise
         The standard deviation of noise that is added to Gaussian steps, at least 0.
+
+    >>> env = gfn.HyperGrid(2, 3)
+    >>> sampler = gfn.Sampler(env, gfn.Mlp((8,)).build(env), epsilon=0.1)
+    >>> sampler.sample(4, seed=0).terminal.shape
+    (4, 2)
     """
 
     @suggests_names
     def __init__(
         self,
-        env: Environment,
-        policy: Network | Trainer,
+        env: Environment[States],
+        policy: Network[States] | Trainer[States],
         *,
         epsilon: float = 0.0,
         temperature: float = 1.0,
@@ -387,7 +409,7 @@ class Sampler:
         instances: Sequence[int] | None = None,
         greedy: bool = False,
         seed: int | None = None,
-    ) -> Trajectories:
+    ) -> Trajectories[States]:
         """Draws `n` trajectories.
 
         conditions
@@ -426,7 +448,9 @@ class Sampler:
         under, stream = self.policy._conditions(conditions, n), None if seed is None else check_seed(seed)
         return Trajectories(self.env, self.policy._session.draw_paths((n, of), under, explored, stream))
 
-    def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
+    def backward(
+        self, objects: Any, *, conditions: Any = None, seed: int | None = None
+    ) -> Trajectories[States]:
         """Draws a trajectory to each of these finished objects, by backward steps of P_B. The transitions of
         the result are in forward order, from the initial state to the object."""
         under, stream = self.policy._conditions(conditions, len(objects)), (

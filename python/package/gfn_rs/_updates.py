@@ -21,6 +21,11 @@ class Average(Settings):
         1 - `decay`.
     sampling
         True if fresh trajectories are drawn with the averaged parameters.
+
+    >>> net, adam = gfn.Mlp((8,)), gfn.Adam(average=gfn.Average(decay=0.9))
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), net, batch=8, adam=adam)
+    >>> trainer.fit(2).take_average().steps_done
+    2
     """
 
     decay: float = field(default=0.999, metadata=SHARE)
@@ -36,6 +41,12 @@ class TransitionBatches(Settings):
         The number of transitions per update, at least 1.
     updates
         The number of updates per step, at least 1.
+
+    >>> net, adam = gfn.Mlp((8,)), gfn.Adam(transitions=gfn.TransitionBatches(4, updates=2))
+    >>> objective = gfn.DetailedBalance()
+    >>> trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), net, objective, batch=8, adam=adam)
+    >>> trainer.fit(2).steps_done
+    2
     """
 
     size: int = field(metadata=bounds(1))
@@ -52,9 +63,9 @@ class Adam(Settings):
     lr, log_z_lr
         The learning rates of the network and of log Z, at least 0.
     schedule
-        A factor on both learning rates, which changes with the step. By default it is 1 until step 1,000, and
-        then decreases in proportion to 1 over the square root of the step. If the number of steps is known,
-        the policy ends closer to the target with `Linear(1, 0, steps)`. With `None`, the rates are constant.
+        A factor on both learning rates, which changes with the step. By default it is 1 over the square root
+        of 1 + step / 1,000. If the number of steps is known, the policy ends closer to the target with
+        `Linear(1, 0, steps)`. With `None`, the rates are constant.
     weight_decay
         The decoupled decay of weights, at least 0.
     max_norm
@@ -67,6 +78,11 @@ class Adam(Settings):
     transitions
         The settings of updates on single transitions, such as `TransitionBatches(64, updates=8)`. With
         `None`, each step makes one update on whole trajectories.
+
+    >>> adam = gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500), max_norm=10.0)
+    >>> net = gfn.Mlp((8,))
+    >>> gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), net, batch=8, adam=adam).fit(2).steps_done
+    2
     """
 
     lr: float = field(default=1e-3, metadata=NOT_NEGATIVE)

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Failures;
 use super::answers::{Answers, Question};
 use super::rules::Rules;
+use super::steps::SteppedByPython;
 use crate::molecules::Reading;
 use crate::references::Object;
 use crate::states::{Graphs, whole};
@@ -241,7 +242,7 @@ pub(super) fn restrict_by_rules(
     failures: &Failures,
     reading: Option<Reading>,
 ) -> GraphEnv {
-    let names = env.actions().types().map(|(_, action_type)| in_python(action_type.name())).collect();
+    let names = env.move_types();
     let rules = Rules { object: Some(object), failures: failures.clone() };
     let restrict = |base| PyRules { base, rules, names, reading, answers: Answers::default() };
     // The backward masks of the action types ignore the rules in Python. So backward moves are derived from

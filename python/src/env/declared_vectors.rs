@@ -177,7 +177,14 @@ impl BatchRules<VectorStates, (usize, u32)> for Steps {
     fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool> {
         self.rules.ask("restrict", moves.len(), |function| {
             let py = function.py();
-            let columns = (whole(moves.iter().map(|of| of.0)), whole(moves.iter().map(|of| of.1 as usize)));
+            let rows = moves.iter().map(|&(_, number)| self.moves[number as usize]);
+            let columns = (
+                whole(moves.iter().map(|&(state, _)| state)),
+                whole(moves.iter().map(|&(_, number)| number as usize)),
+                whole(rows.clone().map(|(entry, ..)| entry)),
+                whole(rows.clone().map(|(_, before, _)| usize::from(before))),
+                whole(rows.map(|(_, _, after)| usize::from(after))),
+            );
             let shown = py.import("gfn_rs._declared")?.getattr("VectorMoves")?.call1(columns)?;
             function.call1((entries(py, states)?, shown))
         })

@@ -21,6 +21,14 @@ use crate::tensors;
 
 /// The batch of graphs that a Python module gets as its input. All tensors are on the policy's device. All
 /// tensors but `conditions` are int64.
+///
+///     >>> class Counts(torch.nn.Module):
+///     ...     def forward(self, batch):
+///     ...         nodes = torch.ones(len(batch.batch), 4)
+///     ...         return nodes, nodes.new_zeros(batch.n_graphs, 4).index_add(0, batch.batch, nodes)
+///     >>> network = gfn.GraphModule(Counts(), node_width=4, graph_width=4).build(gfn.Ring(3))
+///     >>> network(network.env.initial(2)).log_pf.shape
+///     torch.Size([14])
 #[pyclass(frozen, get_all, module = "gfn_rs", name = "GraphBatch")]
 pub(crate) struct PyBatch {
     /// The number of graphs, B.

@@ -23,6 +23,10 @@ const DRAWN: usize = 24;
 /// A batch of graphs, whose properties are arrays over all graphs. Nodes and edges are listed graph by graph,
 /// and `node_ptr` and `edge_ptr` have the offset of each graph's nodes and edges. `graphs[3]`, `graphs[2:5]`,
 /// `graphs[[0, 4]]` and `graphs[mask]` are batches, too.
+///
+///     >>> graphs = gfn.Graphs.from_arrays([2, 3], [(0, 1), (1, 2)], [0, 1, 2], directed=False)
+///     >>> len(graphs), graphs.n_edges.tolist(), graphs[1].edges.tolist()
+///     (2, [1, 1], [[1, 2]])
 #[pyclass(frozen, module = "gfn_rs", name = "Graphs")]
 pub(crate) struct Graphs {
     states: GraphStates,

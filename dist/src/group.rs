@@ -184,7 +184,13 @@ impl ProcessGroup {
     fn peer_error(&self, message: &str) -> Error {
         let remedy = "a process has ended, was stopped or can't be reached: look for its error, and start \
             all of them again, from a checkpoint if there is one";
-        let problem = describe_ended(&self.members).unwrap_or_else(|| first_line(message));
+        let message = first_line(message);
+        let problem = match describe_ended(&self.members) {
+            // This message isn't gloo's, but that of the shim.
+            Some(ended) if message.contains("asked to end") => format!("{message}: {ended}"),
+            Some(ended) => ended,
+            None => message,
+        };
         Error::peer(format!("a group of {} replicas", self.size), problem, remedy)
     }
 

@@ -26,8 +26,8 @@ pub(crate) trait Border<S>: Send + Sync {
     /// Reads states from a Python object. Error messages name the caller by `who`.
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<S>;
 
-    /// Returns `true` if every state can be finished, so that a reward of finished objects is also a reward of
-    /// unfinished states.
+    /// Returns `true` if every state can be finished. A reward of finished objects is then a reward of
+    /// unfinished states, too.
     fn is_always_final(&self) -> bool {
         false
     }

@@ -94,7 +94,7 @@ impl Env for VectorEnv {
     }
 
     fn settings(&self) -> Value {
-        self.0.settings()
+        self.env.settings()
     }
 
     fn symmetry(&self) -> &dyn Symmetry<VectorStates, Slots> {

@@ -21,7 +21,6 @@ use super::steps::SteppedByPython;
 use crate::molecules::Reading;
 use crate::references::Object;
 use crate::states::{Graphs, whole};
-use crate::wording::in_python;
 
 /// The declaration of a graph environment, in the form that Python passes.
 #[derive(Clone, Serialize, Deserialize, Debug)]

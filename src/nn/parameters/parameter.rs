@@ -66,6 +66,7 @@ impl Parameters {
             kind: self.kind,
             mistake: self.mistake.clone(),
             missing_device: self.missing_device,
+            expected: None,
             noise: self.noise.iter().filter(is_kept).map(Tensor::shallow_clone).collect(),
             log_z_without_initial_value: self
                 .log_z_without_initial_value

@@ -299,12 +299,7 @@ fn files_with_salts_are_read_without_them() {
     let shown: Vec<_> = parts.iter().map(|line| (line.line, line.smiles.as_str())).collect();
     assert_eq!(shown, [(7, "C.C"), (8, "CC(=O)[O-].[K+]"), (9, "N.C")]);
     let text = report.to_string();
-    assert!(
-        text.starts_with(
-            "3 molecules read; 10 lines skipped; 4 with several parts"
-        ),
-        "{text}"
-    );
+    assert!(text.starts_with("3 molecules read; 10 lines skipped; 4 with several parts"), "{text}");
     assert!(matches!(KnownMolecules::read_some(&path), Err(Error::Io { .. })));
     assert_eq!(ReadReport::default().n_skipped(), 0);
 }

@@ -266,7 +266,7 @@ mod tests {
             nodes = engine.max(nodes, &rows(Mistake::Max, n));
             nodes = engine.add_to_nodes(nodes, &rows(Mistake::AddToNodes, engine.arrays().len()));
             let extra = usize::from(self.2 == Mistake::RowsOfNodes);
-            let most = engine.max_over_neighbours(&rows(Mistake::None, n + extra));
+            let most = engine.max_over_neighbours(&engine.rows(&vec![0.5; (n + extra) * 4], 4));
             nodes = if extra == 0 { engine.add(nodes, &most) } else { nodes };
             let graphs = engine.pool(&nodes);
             Ok(Embeddings { nodes, graphs })

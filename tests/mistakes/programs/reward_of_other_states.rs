@@ -1,4 +1,4 @@
-//! expected: expected closure signature `for<'a, 'b> fn(&'a Vectors<u16>, Option<&'b gfn::prelude::Tensor>) -> _`
+//! expected: expected closure signature `for<'a, 'b> fn(&'a Vectors<u16>, Option<&'b gfn::prelude::Tensor>)
 //!
 //! The text after `expected:` is a part of the compiler's error message. This program must not compile,
 //! because its reward takes graphs, but the states of the environment are vectors.

@@ -88,10 +88,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("`ReplayPath::Stored`", "\"stored\""),
     ("`ReplayPath::PolicyBackward`", "\"policy_backward\""),
     ("`tch::no_grad`", "`torch.no_grad`"),
-    ("remove_node_attr", "clear_node_attribute"),
-    ("remove_edge_attr", "clear_edge_attribute"),
-    ("set_node_attr", "set_node_attribute"),
-    ("set_edge_attr", "set_edge_attribute"),
 ];
 
 /// Replaces the Rust phrases in a message by Python phrases.

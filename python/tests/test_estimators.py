@@ -318,7 +318,7 @@ def test_checkpoints_and_copies_have_all_modules(name, tmp_path):
     half.save(tmp_path / "half")
     other = full(name, 1)
     resumed = other.resume(tmp_path / "half").fit(3)
-    assert resumed.history["loss"].tolist() == whole.history["loss"].tolist()[3:]
+    assert resumed.history["loss"].tolist() == whole.history["loss"].tolist()
     assert all(torch.equal(*both) for both in zip(resumed.parameters(), whole.parameters()))
     states = np.asarray(whole.sample(5, np.full((5, 1), 0.5)))
     conditions = torch.full((5, 1), 0.5)

@@ -116,7 +116,7 @@ def test_tensors_that_are_given_are_looked_at():
             take(graphs)
             return nodes, graphs
 
-    refused(lambda: module_trainer(Broken()).fit(1), ValueError, "has no memory")
+    refused(lambda: module_trainer(Broken()).fit(1), (TypeError, ValueError), "has no memory")
 
 
 def test_the_process_lives():

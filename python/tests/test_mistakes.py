@@ -36,7 +36,7 @@ MISTAKES = {
     "a module as policy": (
         lambda: grid(policy=torch.nn.Linear(8, 16)),
         TypeError,
-        "wrap your own torch module in VectorModule or GraphModule",
+        r"expected a policy around the module, VectorModule\(module, width\)",
     ),
     "a number as reward": (
         lambda: grid(3.0),

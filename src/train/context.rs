@@ -177,14 +177,17 @@ impl<E: Env> Context<E> {
         Err(Error::missing(setting, "an update by the trainer", remedy))
     }
 
-    /// Returns an error if the policy lacks an estimate that the objective needs: log F, log Z, the number of
-    /// paths, a prior, or a custom quantity. The policy is evaluated without conditions.
+    /// Returns an error if the policy lacks an estimate that the objective needs: log F, log Z, a prior, or a
+    /// custom quantity. The policy is evaluated without conditions. A policy without
+    /// parameters isn't checked, because it can't be trained: such a trainer only samples and evaluates.
     pub(super) fn check_estimates(&self) -> Result<()> {
+        if self.policy.parameters().is_none() {
+            return Ok(());
+        }
         let needs = self.objective.needs();
         let mut wants = Quantities::NONE;
         for (quantity, needed_for) in [
             (Quantity::LogFlow, [Quantity::LogFlow, Quantity::TargetLogFlow].as_slice()),
-            (Quantity::LogPaths, &[Quantity::LogPaths, Quantity::NextLogPaths]),
             (Quantity::LogPrior, &[Quantity::LogPrior]),
         ] {
             if needs.has_any(needed_for) {

@@ -531,6 +531,11 @@ class SequenceNet(Policy):
         The width of embeddings, the number of layers, and the number of attention heads of `transformer`.
     initial_log_z
         The initial value of log Z. None, the default, estimates it from the first batch.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
+    log_z
+        A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
 
     In a trainer with conditions, a linear map of the condition is added to the embedding of each token.
     Sampling is slower with conditions, because each step reads the sequences from their start.

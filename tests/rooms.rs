@@ -48,37 +48,37 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("parallel", 139),
     ("runtime", 367),
     ("group", 164),
-    ("tensor", 125),
+    ("tensor", 138),
     ("io", 356),
     ("rows", 334),
-    ("distribution", 671),
-    ("env", 1_196),
+    ("distribution", 669),
+    ("env", 1_236),
     ("condition", 91),
-    ("graph", 4_842),
+    ("graph", 5_185),
     ("quantity", 261),
-    ("nn", 4_505),
-    ("policy", 1_473),
+    ("nn", 4_719),
+    ("policy", 1_595),
     ("rollout", 1_402),
-    ("objective", 1_887),
+    ("objective", 1_907),
     ("replay", 985),
     ("optim", 701),
     ("metrics", 1_111),
-    ("contract", 1_212),
-    ("train", 2_745),
-    ("run", 1_543),
-    ("examples", 144),
-    ("experiment", 190),
-    ("prelude", 20),
+    ("contract", 1_227),
+    ("train", 2_958),
+    ("run", 1_556),
+    ("examples", 147),
+    ("experiment", 227),
+    ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 67_701;
+const MAX_CODE: u64 = 69_570;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 26_971;
+const MAX_CORE: u64 = 28_015;
 /// The largest number of names that the core exports.
-const MAX_EXPORTED: u64 = 302;
+const MAX_EXPORTED: u64 = 310;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 759_365;
+const MAX_TOKENS: u64 = 779_653;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

@@ -178,8 +178,8 @@ impl<E: Env> Context<E> {
     }
 
     /// Returns an error if the policy lacks an estimate that the objective needs: log F, log Z, a prior, or a
-    /// custom quantity. The policy is evaluated without conditions. A policy without parameters isn't checked,
-    /// because it can't be trained: such a trainer only samples and evaluates.
+    /// custom quantity. The policy is evaluated without conditions. A policy without parameters isn't
+    /// checked, because it can't be trained: such a trainer only samples and evaluates.
     pub(super) fn check_estimates(&self) -> Result<()> {
         if self.policy.parameters().is_none() {
             return Ok(());

@@ -252,7 +252,14 @@ impl fmt::Display for Certificate {
         writeln!(f, "objects looked at  {}", self.probes.len())?;
         self.findings.iter().try_for_each(|finding| writeln!(f, "! {finding}"))?;
         self.limits.iter().try_for_each(|limit| writeln!(f, "? {limit}"))?;
-        let nothing = if self.is_clean() { "Nothing was found against the policy. " } else { "" };
+        let nothing = match (self.is_clean(), z.estimate) {
+            (false, _) => "",
+            (true, Some(_)) => "Nothing was found against the policy. ",
+            (true, None) => {
+                "Nothing was found, but without an estimate of log Z the policy may still be far off: train \
+                 it for longer, or give more samples. "
+            }
+        };
         write!(
             f,
             "{nothing}Objects that neither the policy, nor random trajectories, nor a search found aren't \

@@ -702,7 +702,8 @@ class Trainer(Generic[States]):
                     "a call of `loss(scores)` before `advance`"
                 )
             loss = self._of_scores[1]
-        records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
+        number = float(loss.detach() if isinstance(loss, torch.Tensor) else loss)
+        records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, number)
         if records:
             self._drawn, self._of_scores = 0, None
         # The library measured only the seconds of `end_step`. The time since the call of `batch` replaces

@@ -53,11 +53,13 @@ def check_source_distribution(clone, environment):
         pip = [programs / "pip", "install", "--quiet", "--disable-pip-version-check", "maturin>=1.9,<2"]
         subprocess.run(pip, check=True)
         build = [programs / "maturin", "sdist", "--out", folder]
-        subprocess.run(build, check=True, cwd=pathlib.Path(clone) / "python", stderr=subprocess.DEVNULL)
+        built = subprocess.run(build, cwd=pathlib.Path(clone) / "python", stderr=subprocess.PIPE, text=True)
+        if built.returncode != 0:
+            sys.exit(f"maturin sdist failed with exit code {built.returncode}:\n{built.stderr[-4000:]}")
         (archive,) = folder.glob("*.tar.gz")
         print(f"{archive.name}: {archive.stat().st_size / 1e3:,.0f} kB")
         with tarfile.open(archive) as files:
-            files.extractall(folder)
+            files.extractall(folder, filter="data")
         unpacked = folder / archive.name[: -len(".tar.gz")]
         # Cargo reads the manifests of all packages of the workspace, and the files that these name.
         cargo(unpacked, environment, "metadata", "--format-version", "1")

@@ -67,9 +67,13 @@ fn instances_keep_their_numbers_all_the_way() {
     assert_eq!(env.instances(back.terminal_states()), instances);
 
     let requested = [2, 0, 2, 1];
-    let given = sampler.forward_of(&requested, &mut Rng::seeded(4)).unwrap();
+    let given = sampler.forward_in(&requested, None, &mut Rng::seeded(4)).unwrap();
     assert_eq!(env.instances(given.terminal_states()), requested);
-    let unknown = sampler.forward_of(&[0, 3], &mut Rng::seeded(4)).unwrap_err();
+    let conditions = Tensor::zeros([4, 1], (Kind::Float, Device::Cpu));
+    let given = sampler.forward_in(&requested, Some(&conditions), &mut Rng::seeded(4)).unwrap();
+    assert_eq!(env.instances(given.terminal_states()), requested);
+    assert!(given.conditions().is_some_and(|rows| rows.size() == [4, 1]));
+    let unknown = sampler.forward_in(&[0, 3], None, &mut Rng::seeded(4)).unwrap_err();
     assert!(matches!(unknown, Error::OutOfRange { index: 3, len: 3 }), "{unknown}");
 
     let path = std::env::temp_dir().join(format!("gfn-instances-{}", std::process::id()));

@@ -74,7 +74,8 @@ fn a_state_is_evaluated_independently() {
             let mlp = MlpConfig { hidden: vec![32], layer_norm: true, ..MlpConfig::default() };
             let defaults = MlpPolicyConfig::default();
             let of_conditions = EstimatorsConfig::conditional(n_conditions);
-            let estimators = EstimatorsConfig { flow: true, initial_log_z: Some(1.0), ..of_conditions };
+            let initial_log_z = (n_conditions == 0).then_some(1.0);
+            let estimators = EstimatorsConfig { flow: true, initial_log_z, ..of_conditions };
             let config = MlpPolicyConfig { mlp, backward, estimators, ..defaults };
             let policy = policy(&env, ScaledEntries::new(grid.ndim(), grid.height()), config);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());

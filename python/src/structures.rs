@@ -216,12 +216,15 @@ pub(crate) fn structure_marginals<'py>(
 /// Returns the expected structural Hamming distance of graphs with `n` nodes from known edges.
 #[pyfunction]
 pub(crate) fn expected_shd(
+    py: Python<'_>,
     n: usize,
     graphs: &Bound<'_, PyAny>,
     weights: Option<Vec<f64>>,
     truth: Vec<(u32, u32)>,
 ) -> Outcome<f64> {
-    Ok(shd(&read_graphs(n, graphs)?, weights.as_deref(), &truth)?)
+    let graphs = read_graphs(n, graphs)?;
+    let _inside = Inside::enter(py)?;
+    Ok(py.detach(|| shd(&graphs, weights.as_deref(), &truth))?)
 }
 
 /// Returns the areas under the ROC curve and under the precision-recall curve.

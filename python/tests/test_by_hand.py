@@ -7,6 +7,7 @@ import gfn_rs as gfn
 import networkx as nx
 import numpy as np
 import pytest
+from refusals import refused
 
 ENVS = [
     gfn.Ring(4),
@@ -344,3 +345,14 @@ def test_a_cycle_through_an_environment_that_was_walked_is_collected():
     del rules
     gc.collect()
     assert seen() is None
+
+
+def test_moves_of_another_environment_are_not_applied():
+    plane, space = gfn.HyperGrid(2, 3), gfn.HyperGrid(3, 3)
+    moves = plane.moves(plane.initial())
+    assert plane.apply(plane.initial(), moves).tolist() == [[1, 0], [0, 1], [0, 0]]
+    message = "moves has slots that belong to other moves in this environment"
+    refused(lambda: space.apply(space.initial(), moves[moves.is_exit]), ValueError, message)
+    ring = gfn.Ring(3)
+    message = "moves has the types .*: expected moves of this environment, with the types move, exit"
+    refused(lambda: plane.apply(plane.initial(), ring.moves(ring.initial())), ValueError, message)

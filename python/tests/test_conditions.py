@@ -3,6 +3,7 @@
 import gfn_rs as gfn
 import numpy as np
 import pytest
+from refusals import refused
 
 
 def uniform(n, rng):
@@ -118,3 +119,30 @@ def test_graphs_under_conditions():
         adam=gfn.Adam(lr=3e-3),
     )
     assert it.fit(200).exact(condition=[1.0]).tv < 0.15
+
+
+def test_samples_under_a_condition_are_of_the_instance():
+    # No move changes the second entry, which shows the initial state of a trajectory.
+    changes = [(0, value, value + 1) for value in range(3)]
+    env = gfn.VectorEnv(2, 4, changes, start=[[0, 0], [0, 1], [0, 2]])
+    it = gfn.Trainer(
+        env,
+        lambda states, conditions: states[:, 0] * conditions[:, 0].numpy(),
+        gfn.Mlp((8,)),
+        gfn.DetailedBalance(),
+        batch=8,
+        conditions=gfn.Conditions(uniform, 1),
+    ).fit(2)
+    assert set(it.sample(60, conditions=np.full((60, 1), 0.5))[:, 1].tolist()) == {0, 1, 2}
+    for instance in range(3):
+        samples = it.evaluate(60, condition=[0.5], instance=instance).states
+        assert set(samples[:, 1].tolist()) == {instance} and len(set(samples[:, 0].tolist())) > 1
+
+
+def test_log_z_of_conditions_has_no_initial_value():
+    policy, conditions = gfn.Mlp((8,), initial_log_z=1.0), gfn.Conditions(uniform, 1)
+    refused(
+        lambda: gfn.Trainer(gfn.HyperGrid(2, 3), tilted, policy, conditions=conditions),
+        ValueError,
+        "initial_log_z is 1, expected no value with conditions",
+    )

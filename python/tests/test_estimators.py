@@ -222,7 +222,7 @@ def test_gradients_reach_each_module(kind, setting):
             double=True,
             exploration=gfn.Exploration(epsilon=1.0),
             batch=32,
-            policy={setting: added, "initial_log_z": 0.0},
+            policy={setting: added} if conditional else {setting: added, "initial_log_z": 0.0},
             objective=gfn.DetailedBalance() if setting == "flow" else gfn.TrajectoryBalance(),
             conditions=CONDITIONS if conditional else None,
             reward=beta_reward if conditional else None,

@@ -452,6 +452,12 @@ CASES = [
         ),
     ),
     (
+        gfn.EdgeMlp,
+        of_policy(gfn.Ring(3), **conditioned("graphs")),
+        dict(hidden=(8,)),
+        dict(logit_scale=(4,), log_z=torch.nn.Linear(1, 1)),
+    ),
+    (
         gfn.GraphModule,
         anew(ALIKE),
         dict(module=Torso(), node_width=8, graph_width=8),

@@ -6,6 +6,7 @@ import struct
 import gfn_rs as gfn
 import numpy as np
 import pytest
+import torch
 from refusals import refused
 
 networkx = pytest.importorskip("networkx")
@@ -48,7 +49,9 @@ def test_each_input_graph_is_evaluated_by_itself(tmp_path):
         objects = exact.states[np.flatnonzero(ends)]
         tested = it.evaluate_on(objects, paths=50, instance=k)
         assert tested.log_probs == pytest.approx(np.log(exact.probs[ends]), abs=0.3)
-        assert it.judge(objects, instance=k).objects == len(known)
+        judged = it.judge(objects, instance=k)
+        assert judged.objects == len(known)
+        assert gfn.judge(it.env, it.reward, objects, instance=k).log_z == judged.log_z
         other = (k + 1) % 3
         message = f"row 0 is built from initial state {k}, but `instance` is {other}"
         refused(lambda: it.evaluate_on(objects, instance=other), ValueError, message)
@@ -126,6 +129,7 @@ def test_event_files_have_the_numbers_of_all_steps(tmp_path):
     assert it.history["loss"].tolist() == grid().fit(10).history["loss"].tolist()
     (tmp_path / "file").write_text("")
     refused(lambda: it.fit(1, tensorboard=tmp_path / "file"), OSError, "exists|file")
+    it.fit(1)
     refused(lambda: it.fit(1, tensorboard=3), TypeError, "tensorboard is 3: expected")
     refused(
         lambda: it.fit(1, callback=lambda *_: 1 / 0, tensorboard=tmp_path / "e"),
@@ -192,3 +196,21 @@ def test_a_short_environment_builds_exactly_the_triangle_free_graphs():
     weights = [0.5 * n for n in edges]
     # The empty graph is the initial state, in which a trajectory may end, too.
     assert exact.log_z == pytest.approx(np.logaddexp.reduce(weights))
+
+
+def test_a_checkpoint_with_other_records_changes_nothing(tmp_path):
+    it = grid().fit(2)
+    it._session.save(str(tmp_path / "run"), torch.zeros(3, dtype=torch.int64))
+    other = grid()
+    before = [parameter.clone() for parameter in other.parameters()]
+    message = r"records of steps have the shape \[3\] and the dtype Int64: expected \[7, steps\] and Int64"
+    refused(lambda: other.resume(tmp_path / "run"), (ValueError, OSError), message)
+    assert other.steps_done == 0
+    assert all(torch.equal(one, two) for one, two in zip(before, other.parameters()))
+    # The loss of scores that were computed before `resume` isn't used for a step after it.
+    it.save(tmp_path / "run")
+    batch = other.batch()
+    scores = other.score(batch)
+    other.loss(scores)
+    other.resume(tmp_path / "run")
+    refused(lambda: other.advance(batch, scores), ValueError, "loss is None")

@@ -693,10 +693,11 @@ def test_what_is_refused(call, error, message):
     refused(call, error, message)
 
 
-def test_a_module_shared_with_a_teacher_is_refused():
+@pytest.mark.parametrize("wrap", [lambda module: module, torch.nn.Sequential])
+def test_a_module_shared_with_a_teacher_is_refused(wrap):
     module = Dense()
-    with pytest.raises(ValueError, match="module"):
-        VECTOR.trainer(module, sources=[gfn.Teacher(gfn.VectorModule(module, WIDTH)), gfn.Replay(32)])
+    with pytest.raises(ValueError, match="Teacher.policy has a module with the same tensors"):
+        VECTOR.trainer(module, sources=[gfn.Teacher(gfn.VectorModule(wrap(module), WIDTH)), gfn.Replay(32)])
 
 
 # Tests of graphs without nodes, in batches of empty graphs and beside other graphs.

@@ -16,6 +16,7 @@ import gfn_rs as gfn
 import numpy as np
 import pandas
 import pytest
+from refusals import refused
 
 
 def exact(data, score="bge", **settings):
@@ -569,7 +570,8 @@ def test_priors_are_those_of_a_sum_over_all_graphs(prior, log_prior):
     assert found.log_rewards == pytest.approx(reward(found.states), abs=1e-9)
     assert found.log_z == pytest.approx(np.log(np.exp(expected).sum()), abs=1e-8)
     if prior is not None:
-        assert np.abs(normalised(expected) - exact(CHAIN).target.max()).max() > 0.01
+        without = normalised(gfn.StructureReward(CHAIN)(ALL3))
+        assert np.abs(normalised(expected) - without).max() > 0.01
 
 
 def test_a_reward_can_be_called_and_a_custom_prior_added():
@@ -667,7 +669,7 @@ def test_marginals_are_sums_over_all_graphs():
     assert summed.edge == pytest.approx(edge, abs=1e-9)
     assert summed.log_z == pytest.approx(np.log(np.exp(reward(ALL4)).sum()), abs=1e-9)
     assert summed.path is None and summed.expected_edges == pytest.approx(edge.sum())
-    listed = gfn.structure_marginals(ALL4, probs, names=list("abcd"))
+    listed = gfn.structure_marginals(ALL4, weights=probs, names=list("abcd"))
     assert listed.edge == pytest.approx(edge, abs=1e-12)
     assert listed.path == pytest.approx(path, abs=1e-12)
     assert listed.markov_blanket == pytest.approx(blanket, abs=1e-12)
@@ -708,7 +710,7 @@ def test_samples_have_intervals_pictures_and_distances():
     for end in (low[0, 1], high[0, 1]):
         assert abs(p - end) == pytest.approx(z * math.sqrt(end * (1 - end) / 500), abs=1e-12)
     with pytest.raises(ValueError, match="exact or weighted"):
-        gfn.structure_marginals(ALL3, probs).intervals()
+        gfn.structure_marginals(ALL3, weights=probs).intervals()
     threshold = float(np.sort(found.edge.ravel())[-2])
     dot = found.dot(threshold)
     assert dot.count("->") == 2 and dot.startswith("digraph {") and f'label="{threshold:.2f}"' in dot
@@ -721,7 +723,7 @@ def test_samples_have_intervals_pictures_and_distances():
     assert gfn.expected_shd(samples, truth, names=found.names) == pytest.approx(
         np.mean([wrong(g) for g in samples])
     )
-    assert gfn.expected_shd(ALL3, [(0, 1)], probs) == pytest.approx(
+    assert gfn.expected_shd(ALL3, [(0, 1)], weights=probs) == pytest.approx(
         sum(p * wrong(g) for p, g in zip(probs, ALL3))
     )
     others = found.edge[~np.eye(3, dtype=bool)]
@@ -729,11 +731,11 @@ def test_samples_have_intervals_pictures_and_distances():
     assert found.detection(truth).auroc == pytest.approx(rank / 5)
     with pytest.raises(ValueError, match="truth has 'mekk'.*did you mean `mek`"):
         found.detection([("raf", "mekk")])
-    svg = gfn.draw_structures(samples[:2], found.names, captions=["first", "second"])
+    svg = gfn.draw_structures(samples[:2], names=found.names, captions=["first", "second"])
     assert all(svg.count(text) == n for text, n in [("raf", 2), ("erk", 2), ("first", 1)])
     assert "raf" not in gfn.draw_structures(samples[:2])
     with pytest.raises(ValueError, match="expected 3 different names"):
-        gfn.draw_structures(samples[:2], ["a", "b"])
+        gfn.draw_structures(samples[:2], names=["a", "b"])
     with pytest.raises(ValueError, match="names has 2 texts"):
         gfn.Ring(3).initial().svg(names=["a", "b"])
 
@@ -798,6 +800,46 @@ def test_held_out_levels_are_those_of_the_training_data():
         assert np.exp(one).sum() == pytest.approx(1, abs=1e-9)
     with pytest.raises(ValueError, match="column 'a' of the held-out data has 'unknown'"):
         reward.held_out(ALL3, frame[60:].assign(a="unknown"))
+    with pytest.raises(ValueError, match="column 'x' of the held-out data has a number that isn't finite"):
+        reward.held_out(ALL3, frame[60:].assign(x=np.nan))
+    with pytest.raises(TypeError, match="column 'x' of the held-out data has something that isn't a number"):
+        reward.held_out(ALL3, frame[60:].assign(x="high"))
+
+
+def test_later_changes_of_the_data_have_no_effect():
+    data, fixed = CHAIN.copy(), FIXED.copy()
+    reward = gfn.StructureReward(data, interventions=fixed)
+    data[:, 0], fixed[:] = data[:, 1], False
+    assert reward(ALL3).tolist() == gfn.StructureReward(CHAIN, interventions=FIXED)(ALL3).tolist()
+
+
+@pytest.mark.parametrize(
+    "edges, error, message",
+    [
+        ([(0.9, 1)], TypeError, "has 0.9: expected names or indices of variables"),
+        ([(0, 3)], ValueError, "has the variable 3: expected indices from 0 to 2"),
+        ([(-1, 0)], ValueError, "has the variable -1: expected indices from 0 to 2"),
+        ([(0, 1, 2)], TypeError, r"has \(0, 1, 2\): expected pairs \(from, to\) of variables"),
+        ([0, 1], TypeError, r"has 0: expected pairs \(from, to\) of variables"),
+        ("ab", TypeError, r"has 'a': expected pairs \(from, to\) of variables"),
+        (3, TypeError, r"has 3: expected pairs \(from, to\) of variables"),
+    ],
+)
+def test_edges_are_pairs_of_variables(edges, error, message):
+    refused(lambda: gfn.expected_shd(ALL3, edges), error, "truth " + message)
+    if isinstance(edges, list) and all(isinstance(edge, tuple) for edge in edges):
+        make = lambda: gfn.BayesianStructure(3, forbidden=edges).initial()
+        refused(make, (TypeError, ValueError), "BayesianStructure.forbidden (is|has)")
+
+
+def test_names_of_columns_may_be_numbers():
+    frame = pandas.DataFrame(CHAIN, columns=[2009, 2010, 2011])
+    env = gfn.BayesianStructure(frame.columns, required=[("2009", 1)])
+    assert env.names == ["2009", "2010", "2011"] == gfn.StructureReward(frame).names
+    assert gfn.Trainer(env, gfn.StructureReward(frame), gfn.Uniform(), batch=2).exact().n_states == 8
+    refused(lambda: gfn.structure_marginals(ALL3, names="abc"), TypeError, "names is 'abc', a text")
+    found = gfn.structure_marginals(ALL3, names=frame.columns)
+    refused(lambda: found.frame("edges"), ValueError, "what is 'edges': expected one of 'edge', 'path'")
 
 
 NAMED = pandas.DataFrame(CHAIN, columns=["a", "b", "c"])

@@ -48,7 +48,7 @@ def test_users_programs_type_check(tmp_path):
     folder = tmp_path / "unannotated"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    for page, line, source in (param.values for param in blocks(True)):
+    for page, line, source in (param.values for param in blocks()):
         (folder / f"{page.stem}_{line}.py").write_text(source)
     for path in sorted((ROOT / "python" / "examples").glob("*.py")):
         (folder / path.name).write_text(path.read_text())

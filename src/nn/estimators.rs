@@ -43,8 +43,8 @@ pub struct EstimatorsConfig {
     /// `true` for a network with a state-flow head, which DB and SubTB need.
     pub flow: bool,
     /// The initial value of log Z without conditions. With `None` (the default) the trainer estimates it from
-    /// its first batch, as the log of the mean of `R P_B / P_F`, with the symmetry correction. With
-    /// conditions log Z is a perceptron of the conditions, and this setting isn't used.
+    /// its first batch, as the log of the mean of `R P_B / P_F`, with the symmetry correction. It must be
+    /// `None` with conditions, because log Z is then a perceptron of the conditions.
     pub initial_log_z: Option<f64>,
     /// The width of the condition vectors; 0 (the default) for no conditions. Some policies don't support
     /// conditions.
@@ -70,14 +70,19 @@ impl EstimatorsConfig {
         Self { n_conditions, ..Self::default() }
     }
 
-    /// Checks the settings that concern conditions: their width, and the factor on the logits that depends on
-    /// them.
+    /// Checks the settings that concern conditions: their width, the factor on the logits that depends on
+    /// them, and the initial value of log Z.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative width of conditions, and for a scale of the logits without
-    /// conditions.
+    /// [`Error::Config`] for a negative width of conditions, for a scale of the logits without conditions,
+    /// and for an initial value of log Z with conditions.
     pub fn check(&self) -> Result<()> {
         let expected = match self.n_conditions {
+            1.. => {
+                let Some(value) = self.initial_log_z else { return Ok(()) };
+                let expected = "no value with conditions, because log Z is then computed from them";
+                return Err(Error::config("initial_log_z", value, expected));
+            }
             ..0 => "0 for none, or the width of the condition vectors",
             0 if self.logit_scale.is_some() => {
                 "the width of the condition vectors, because `logit_scale` is computed from them"

@@ -80,14 +80,20 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
-    /// Samples one trajectory in each of these instances of the environment.
+    /// Samples one trajectory in each of these instances of the environment. `conditions` has a row for each
+    /// trajectory, `[n, C]`; `None` without conditions.
     ///
     /// # Errors
-    /// The errors of [`forward`](Self::forward); [`Error::OutOfRange`](crate::Error::OutOfRange) for an
-    /// instance that the environment doesn't have.
-    pub fn forward_of(&self, instances: &[u32], rng: &mut Rng) -> Result<Trajectories<E>> {
+    /// The errors of [`forward_conditional`](Self::forward_conditional);
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for an instance that the environment doesn't have.
+    pub fn forward_in(
+        &self,
+        instances: &[u32],
+        conditions: Option<&Tensor>,
+        rng: &mut Rng,
+    ) -> Result<Trajectories<E>> {
         check_instances(self.env, instances)?;
-        self.forward_from(instances, None, rng)
+        self.forward_from(instances, conditions, rng)
     }
 
     /// Samples a trajectory for each row of `conditions`, `[n, C]`.

@@ -251,7 +251,7 @@ impl GraphProblems {
         let mut sizes = Vec::new();
         while sizes.len() < best_of {
             let n = at_once.min(best_of - sizes.len());
-            let sampled = sampler.forward_of(&vec![instance; n], rng)?;
+            let sampled = sampler.forward_in(&vec![instance; n], None, rng)?;
             for state in sampled.terminal_states().graphs() {
                 sizes.push(size(&problem.solution(state))?);
             }

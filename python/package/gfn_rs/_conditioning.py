@@ -95,7 +95,7 @@ class Directions(Settings):
 
 @dataclass(frozen=True)
 class OneOf(Directions):
-    """The uniform distribution over a list of vectors, each of which has a number for each reward. With
+    """The uniform distribution over the list `vectors`. Each vector has a number for each reward. With
     `bins`, each number is encoded as a thermometer of `bins` entries; by default it is encoded as one number.
 
     >>> conditions = gfn.Conditioning(2, preferences=gfn.OneOf([[1, 0], [1, 1]]))

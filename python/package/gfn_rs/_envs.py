@@ -777,7 +777,8 @@ class BayesianStructure(Environment[Flags]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.nodes, str) and isinstance(self.nodes, Iterable):
-            object.__setattr__(self, "nodes", tuple(self.nodes))
+            # The columns of a data frame may be numbers. `StructureReward` names them by their texts, too.
+            object.__setattr__(self, "nodes", tuple(str(name) for name in self.nodes))
         super().__post_init__()
 
     @property
@@ -794,7 +795,8 @@ class BayesianStructure(Environment[Flags]):
             "max_parents": plain(self.max_parents, "max_parents"),
         }
         for kind in ("forbidden", "required"):
-            structures[kind] = number_edges(getattr(self, kind), names, f"BayesianStructure.{kind}")
+            edges = getattr(self, kind)
+            structures[kind] = number_edges(edges, structures["nodes"], names, f"BayesianStructure.{kind}")
         return {"structures": structures, "names": names}
 
 

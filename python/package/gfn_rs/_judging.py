@@ -18,6 +18,7 @@ def judge(
     objects: Any,
     limit: int = 1_000_000,
     seed: int = 0,
+    instance: int | None = None,
 ) -> _results.Judgement[States]:
     """Compares samples of any sampler with the exact target of a reward.
 
@@ -30,10 +31,15 @@ def judge(
         `Graphs`), or SMILES of molecules.
     limit
         The largest number of states. An environment with more states is an error.
+    seed
+        The seed of the random numbers from which floors, intervals and subsets of objects are computed.
+    instance
+        The index of the initial state from which all objects are built, in an environment with several
+        initial states; each has its own target.
 
     >>> import gfn_rs as gfn
     >>> judged = gfn.judge(gfn.HyperGrid(2, 8), gfn.HyperGridReward(), [[0, 0]] * 100)
     >>> judged.like_perfect, judged.modes_found, round(judged.tv["estimate"], 2)
     (False, 0, 0.97)
     """
-    return Trainer(env, reward, Uniform(), batch=2, seed=seed).judge(objects, limit)
+    return Trainer(env, reward, Uniform(), batch=2, seed=seed).judge(objects, limit, instance)

@@ -93,7 +93,7 @@ def load(
     policy: Policy | None = None,
     flow: bool = False,
     n_conditions: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> Network:
     """Loads the policy of a checkpoint, a folder that `Trainer.save` wrote, as a network for a `Sampler`,
     without a trainer.
@@ -155,7 +155,7 @@ def load(
                     f"the checkpoint's {name} has a custom {own}, which isn't stored in the file: pass "
                     f"{name} as an argument, load(path, {name}=...)"
                 ) from None
-    settings: Any = {**note["made"], "device": device}
+    settings: Any = {**note["made"], "device": str(device)}
     network = Network.build(parts["env"], parts["policy"], **settings)  # type: ignore[arg-type]
     network._session.restore(path)
     return network

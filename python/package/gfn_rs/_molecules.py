@@ -113,7 +113,7 @@ class Factor(Settings):
     {"least", "most", "width"}}` is 1 from `least` to `most`, and `exp(-distance / width)` outside.
     `{"linear": {"zero", "one"}}` is linear in x: 0 at `zero`, 1 at `one`, and never below 0. `{"limit":
     {"least", "most", "otherwise"}}` is a filter: 1 from `least` to `most`, and `otherwise` (0 by default)
-    outside.
+    outside. The result is raised to the power `power`.
 
     >>> factor = gfn.Factor("rings", {"limit": {"most": 1}})
     >>> gfn.MoleculeScore([factor]).properties(["C1CC1C1CC1"])["rings"].tolist()
@@ -130,7 +130,7 @@ class Factor(Settings):
 
 @dataclass(frozen=True)
 class MoleculeScore(Settings):
-    """A score of molecules, the product of its factors, for `MoleculeReward`.
+    """A score of molecules, the product of its `factors`, for `MoleculeReward`.
 
     >>> score = MoleculeScore([Factor("qed", power=2.0), Factor("rings", {"limit": {"most": 2}})])
     >>> score.properties(["CC(=O)Oc1ccccc1C(=O)O"])["qed"].round(3).tolist()

@@ -207,7 +207,8 @@ class DetailedBalance(_Regression):
 
     forward_looking
         True for forward-looking flows (Pan et al. 2023): log F of a state is learned relative to the
-        partial log R of the state. A custom reward then needs a method `partial_log_reward`.
+        partial log R of the state. A custom reward then needs a method `partial_log_reward`, except for
+        `BayesianStructure`, whose graphs can all be finished.
     backward
         The objective by which P_B is trained: `trajectory_likelihood` (maximum likelihood of the sampled
         trajectories), `maximum_entropy` (equal probabilities of all trajectories to an object), or None,

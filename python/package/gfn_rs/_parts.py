@@ -72,11 +72,10 @@ def parts(
     search = sources.get("search")
     hindsight = sources.get("relabelling of conditions")
     if teacher is not None:
-        ours = [id(module) for module in policy._own_modules().values()]
-        if any(id(module) in ours for module in teacher.policy._own_modules().values()):
+        if _policy_tensors(policy) & _policy_tensors(teacher.policy):
             raise ValueError(
-                "Teacher.policy has the same module as the policy: expected another module, such as "
-                "copy.deepcopy(module)"
+                "Teacher.policy has a module with the same tensors as a module of the policy: expected "
+                "another module, such as copy.deepcopy(module)"
             )
         teacher.policy._check_used({"flow": False, "log_z": True}, "a teacher's trajectory balance")
     if source is not None and n_conditions > 0:
@@ -187,6 +186,11 @@ def _tensors(module: Any) -> set[int]:
     """Returns the memory addresses of all parameters and buffers of a module."""
     named = [*module.named_parameters(), *module.named_buffers()]
     return {tensor.data_ptr() for _, tensor in named if tensor.numel() > 0}
+
+
+def _policy_tensors(policy: Policy) -> set[int]:
+    """Returns the memory addresses of the tensors of all custom modules of a policy."""
+    return set().union(*(_tensors(module) for module in policy._own_modules().values()))
 
 
 def _equal(one: Environment, other: Environment) -> bool:

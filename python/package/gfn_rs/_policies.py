@@ -5,7 +5,8 @@ In a trainer with conditions, all networks read the vector of the condition. `lo
 the hidden layers of a perceptron. The perceptron maps the condition to a factor on the logits of P_F. So the
 same network can be sharp at one temperature and flat at another (Kim et al. 2024).
 
-`initial_log_z` is the initial value of log Z. With None, the initial value is estimated from the first batch.
+`initial_log_z` is the initial value of log Z, in a trainer without conditions. With None, the initial value
+is estimated from the first batch.
 
 With conditions log Z depends on the condition. By default it is a perceptron of the condition. `log_z`
 replaces it by a custom `torch.nn.Module`, which maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Its
@@ -176,10 +177,12 @@ class GraphNet(_Graphs):
     initial_exit_bias
         The initial bias of the exit's logit. A larger bias makes the first trajectories shorter.
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     logit_scale
         The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
         None for no such factor.
+    log_z
+        A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
 
     >>> net = gfn.GraphNet(layers=3, embedding=32, conv="gat", heads=2)
     >>> env = gfn.GraphBuilding(max_nodes=3, node_classes=2)
@@ -242,10 +245,12 @@ class EdgeMlp(Policy):
         P_B: `uniform` (the default), or learned with the torso of P_F (`shared_torso`) or a separate
         torso (`separate`).
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     logit_scale
         The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
         None for no such factor.
+    log_z
+        A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
 
     >>> gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.EdgeMlp((16,)), batch=8).fit(2).steps_done
     2
@@ -257,6 +262,7 @@ class EdgeMlp(Policy):
     backward: Backward = "uniform"
     initial_log_z: float | None = None
     logit_scale: Sequence[int] | None = None
+    log_z: torch.nn.Module | None = None
 
     def _values(self) -> dict[str, Any]:
         return _perceptron(self)
@@ -291,6 +297,9 @@ class GraphModule(_OwnNetwork, _Graphs):
     always has at least one node: if all graphs of a batch are empty, a graph with one node is added, and the
     output for this graph is dropped.
 
+    `backward`, `flow` and `log_z` may be modules. The library trains, saves and copies these modules, too,
+    and the rules for `module` apply to them.
+
     backward
         P_B: `uniform`, learned from the embeddings of `module` (`shared_torso`), or a separate module with
         the arguments and the results of `module`. The library adds the heads of P_B.
@@ -299,19 +308,16 @@ class GraphModule(_OwnNetwork, _Graphs):
         objectives that use state flows. None for a head on the embeddings of `module`.
     log_z
         A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
-
     pair_walks
         The heads of actions on two nodes get the number of walks between these nodes, for each of
         `pair_walks` lengths of walks: 2, 3, and so on. None for no such features.
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     initial_exit_bias
         The initial bias of the exit's logit. A larger bias makes the first trajectories shorter.
     logit_scale
         The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
         None for no such factor.
-
-    The library trains, saves and copies these modules, too, and the rules for `module` apply to them.
 
     >>> import gfn_rs as gfn, torch
     >>> class Degrees(torch.nn.Module):
@@ -366,8 +372,10 @@ class DagModule(_OwnNetwork):
     `DagModule` is like a `GraphModule`, except that modules may distinguish nodes, because variables are
     different from each other. `backward`, `flow` and `log_z` are the settings of `GraphModule`.
 
+    module
+        The custom module.
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     initial_exit_bias
         The initial bias of the exit's logit. A larger bias makes the first trajectories shorter.
     logit_scale
@@ -415,22 +423,29 @@ class VectorModule(_OwnNetwork):
     embeddings `[n, width]`. The library adds the heads, a linear layer like the last layer of `Mlp`, and
     trains and saves the module's parameters.
 
+    In a trainer with conditions, the conditions of the states, `[n, C]`, are a second argument. The output
+    for a state must depend neither on the other states of the batch nor on chance, as in `GraphModule`.
+    `backward`, `flow` and `log_z` may be modules, which the library trains, saves and copies, too.
+
     inputs
         The input of the module. `one_hot` is a tensor `[n, entries * values]` in the trainer's dtype, with a
         block for each entry of a state and a 1 at the entry's value. `entries` is an int64 tensor `[n,
         entries]` of the entries themselves, for modules with embedding tables.
     backward
-        P_B: `uniform`, learned from the embeddings of `module` (`shared_torso`), or a separate module with
-        the arguments and the results of `module`. The library adds the heads of P_B.
+        P_B: `uniform`, learned from the embeddings of `module` (`shared_torso`, the default), or a separate
+        module with the arguments and the results of `module`. The library adds the heads of P_B.
     flow
         A module with the arguments of `module` that computes log F of each state, `[n]` or `[n, 1]`, for
         objectives that use state flows. None for a head on the embeddings of `module`.
     log_z
         A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
+    initial_log_z
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     heads
         The number of heads of P_F, from which `Thompson` samples.
-
-    The library trains, saves and copies all of these modules.
+    logit_scale
+        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
+        None for no such factor.
 
     >>> import gfn_rs as gfn, torch
     >>> net = lambda n: torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU(), torch.nn.Linear(32, n))
@@ -439,23 +454,6 @@ class VectorModule(_OwnNetwork):
     ...     gfn.HyperGrid(2, 4), gfn.HyperGridReward(), policy, gfn.DetailedBalance(), batch=16
     ... )
     >>> trainer.fit(2).steps_done
-    2
-
-    In a trainer with conditions, the conditions of the states, `[n, width]`, are a second argument. The
-    output for a state must depend neither on the other states of the batch nor on chance, as in
-    `GraphModule`.
-
-    backward
-        P_B: `uniform`, or learned with the module's embeddings (`shared_torso`).
-    initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
-    logit_scale
-        The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
-        None for no such factor.
-
-    >>> module = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU())
-    >>> policy = gfn.VectorModule(module, width=16)
-    >>> gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), policy, batch=8).fit(2).steps_done
     2
     """
 
@@ -492,7 +490,7 @@ class Mlp(Policy):
         P_B: `uniform`, or learned with the torso of P_F (`shared_torso`, the default) or a separate torso
         (`separate`).
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     heads
         The number of heads of P_F, from which `Thompson` samples.
     weight_noise
@@ -501,6 +499,8 @@ class Mlp(Policy):
     logit_scale
         The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
         None for no such factor.
+    log_z
+        A module that maps conditions `[n, C]` to log Z, `[n]` or `[n, 1]`. Only for trainers with conditions.
 
     >>> network = gfn.Mlp((64, 64), backward="uniform").build(gfn.HyperGrid(2, 8))
     >>> network.get_parameter("log_z").shape
@@ -530,7 +530,7 @@ class SequenceNet(Policy):
     width, layers, heads
         The width of embeddings, the number of layers, and the number of attention heads of `transformer`.
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     logit_scale
         The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
         None for no such factor.
@@ -572,8 +572,10 @@ class SequenceModule(_OwnNetwork):
     tokens. Each state has only one backward move, so P_B isn't learned, and there is no setting `backward`.
     `flow` and `log_z` are the settings of `VectorModule`.
 
+    module
+        The custom module.
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
     logit_scale
         The widths of the hidden layers of a perceptron from a condition to a factor on the logits of P_F.
         None for no such factor.
@@ -621,7 +623,7 @@ class EdgeTransformer(Policy):
     head_layers
         The number of additional layers of each head.
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
 
     >>> reward = lambda graphs: graphs.sum(axis=(1, 2))
     >>> net = gfn.EdgeTransformer(embedding=8, heads=2)
@@ -652,7 +654,7 @@ class BoxNet(Policy):
         P_B: `uniform`, or learned with the torso of P_F (`shared_torso`, the default) or a separate torso
         (`separate`).
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
 
     >>> net = gfn.BoxNet((32, 32), components=4)
     >>> gfn.Trainer(gfn.Box(), gfn.BoxReward(), net, batch=8).fit(2).steps_done
@@ -682,7 +684,7 @@ class LineNet(Policy):
         P_B: `uniform`, or learned with the torso of P_F (`shared_torso`, the default) or a separate torso
         (`separate`).
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
 
     >>> net = gfn.LineNet((16,), components=3)
     >>> gfn.Trainer(gfn.Line(2), gfn.LineReward([(0.0, 1.0)]), net, batch=8).fit(2).steps_done
@@ -719,7 +721,7 @@ class DiffusionNet(Policy):
         deviation changed by a factor of at most exp(`backward_range`). With None, P_B isn't learned.
 
     initial_log_z
-        The initial value of log Z. None, the default, estimates it from the first batch.
+        The initial value of log Z, without conditions. None, the default, estimates it from the first batch.
 
     >>> net = gfn.DiffusionNet(langevin_clip=100.0, network={"hidden": 32})
     >>> gfn.Trainer(gfn.Diffusion(2, steps=5), gfn.MixtureTarget(), net, batch=8).fit(2).steps_done

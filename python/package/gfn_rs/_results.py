@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from . import _gfn
 from ._checks import count
+from ._settings import check
 from ._steps import States
 from ._tables import number_edges
 
@@ -456,7 +457,13 @@ class NoiseFloor(_Result):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Detection(_Result):
     """Measures of how well edge probabilities separate the edges of a known graph from other pairs of
-    variables."""
+    variables.
+
+    >>> chain = np.zeros((1, 3, 3), dtype=bool)
+    >>> chain[0, 0, 1] = chain[0, 1, 2] = True
+    >>> gfn.structure_marginals(chain).detection([(0, 1), (1, 2)]).auroc
+    1.0
+    """
 
     auroc: float
     """The area under the ROC curve: the probability that an edge of the known graph has a larger probability
@@ -467,7 +474,13 @@ class Detection(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeldOut(_Result):
-    """Log-likelihoods of held-out data given the data of a `StructureReward`."""
+    """Log-likelihoods of held-out data given the data of a `StructureReward`.
+
+    >>> reward = gfn.StructureReward(np.random.default_rng(0).normal(size=(50, 2)))
+    >>> held_out = reward.held_out(np.zeros((1, 2, 2), dtype=bool), [[0.1, -0.2], [0.5, 0.3]])
+    >>> bool(np.isclose(held_out.log_likelihoods[0], held_out.model_average))
+    True
+    """
 
     log_likelihoods: _Numbers
     """log p(held-out data | data, graph) of each graph."""
@@ -479,7 +492,14 @@ class HeldOut(_Result):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StructureMarginals(_Result):
     """Probabilities of edges, paths and Markov blankets of Bayesian networks. Matrices have the shape
-    `[from, to]`."""
+    `[from, to]`.
+
+    >>> graphs = np.zeros((4, 2, 2), dtype=bool)
+    >>> graphs[1:, 0, 1] = True
+    >>> found = gfn.structure_marginals(graphs, names=["smoke", "cancer"])
+    >>> found.frame().loc["smoke", "cancer"].item(), found.expected_edges
+    (0.75, 0.75)
+    """
 
     names: list[str]
     """The names of the variables."""
@@ -501,6 +521,7 @@ class StructureMarginals(_Result):
         """Returns one of the matrices as a pandas data frame, from the row to the column."""
         import pandas
 
+        check(what, "what", Literal["edge", "path", "markov_blanket"])
         values = getattr(self, what)
         if values is None:
             raise ValueError(
@@ -529,7 +550,7 @@ class StructureMarginals(_Result):
     def detection(self, truth: Iterable[tuple[int | str, int | str]]) -> Detection:
         """Returns how well the edge probabilities find the edges of a known graph: pairs `(from, to)` of
         names or indices of variables."""
-        auroc, auprc = _gfn.detect_edges(self.edge, number_edges(truth, self.names, "truth"))
+        auroc, auprc = _gfn.detect_edges(self.edge, number_edges(truth, len(self.names), self.names, "truth"))
         return Detection(auroc=auroc, auprc=auprc)
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """Rewards of the library. A custom reward is any function of a batch of states that returns log R of each
 state.
 
-A custom reward may have a method `partial_log_reward`, which returns log R of unfinished states;
-forward-looking objectives need it.
+A custom reward may have a method `partial_log_reward`, which returns log R of unfinished states.
+Forward-looking objectives need it, except for `BayesianStructure`, whose graphs can all be finished.
 """
 
 from __future__ import annotations
@@ -447,8 +447,8 @@ class GaussianTarget(Reward):
 
 @dataclass(frozen=True)
 class MixtureTarget(Reward):
-    """A mixture of Gaussians in the plane, chosen by name. The means of `forty_modes` are random numbers from
-    `seed`.
+    """A mixture of Gaussians in the plane, chosen by `name`. The means of `forty_modes` are random numbers
+    from `seed`.
 
     >>> net = gfn.DiffusionNet()
     >>> gfn.Trainer(gfn.Diffusion(2, steps=5), gfn.MixtureTarget("two_modes"), net, batch=8).fit(2).steps_done

@@ -22,8 +22,8 @@ class Schedule(Settings):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """A schedule with the same number at every step. A setting that accepts a schedule also accepts a plain
-    number with this meaning.
+    """A schedule with the same number, `value`, at every step. A setting that accepts a schedule also
+    accepts a plain number with this meaning.
 
     >>> gfn.Exploration(epsilon=gfn.Constant(0.1)).epsilon.value
     0.1

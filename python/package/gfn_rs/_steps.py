@@ -222,8 +222,20 @@ class Walkable(Generic[States]):
         >>> env.apply(states, env.moves(states)[:2]).smiles
         ['CCC', 'CCN']
         """
+        if moves.types != self.move_types:
+            raise ValueError(
+                f"moves has the types {', '.join(moves.types)}: expected moves of this environment, with the "
+                f"types {', '.join(self.move_types)}"
+            )
         slots = moves.slot
-        if slots is None:
+        if slots is not None:
+            here = self._named(states, moves.state, slots, moves.backward)
+            if here._rows() != moves._rows():
+                raise ValueError(
+                    "moves has slots that belong to other moves in this environment: expected moves of these "
+                    "states in an environment with the same settings"
+                )
+        else:
             known = self.moves(states, moves.backward)
             by_row = dict(zip(known._rows(), [] if known.slot is None else known.slot))
             missing = [row for row in moves._rows() if row not in by_row]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any, Iterable, Literal, Mapping, Sequence
 
@@ -28,15 +29,30 @@ from ._tables import (
 @dataclass(frozen=True)
 class EdgePenalty(Settings):
     """A prior of structures in which each edge multiplies the probability by `beta`. Graphs have fewer edges
-    if `beta` is below 1."""
+    if `beta` is below 1.
+
+    >>> data = np.random.default_rng(0).normal(size=(20, 2))
+    >>> edge = [[[False, True], [False, False]]]
+    >>> with_prior = gfn.StructureReward(data, prior=gfn.EdgePenalty(0.5))(edge)
+    >>> round(float(np.exp(with_prior - gfn.StructureReward(data)(edge))[0]), 6)
+    0.5
+    """
 
     beta: float = field(metadata=POSITIVE)
 
 
 @dataclass(frozen=True)
 class ErdosRenyiPrior(Settings):
-    """A prior of structures with independent edges, `edges_per_node` edges per variable on average. Of v
-    variables, an edge has the probability 2 `edges_per_node` / (v - 1), which must be below 1.
+    """A prior of structures with independent edges, about `edges_per_node` edges per variable. With v
+    variables, an edge has the probability 2 `edges_per_node` / (v - 1), which must be below 1. The average
+    number of edges of acyclic graphs differs from this, because graphs with cycles are left out.
+
+    >>> data = np.random.default_rng(0).normal(size=(20, 3))
+    >>> graph = np.zeros((1, 3, 3), dtype=bool)
+    >>> graph[0, 0, 1] = True
+    >>> with_prior = gfn.StructureReward(data, prior=gfn.ErdosRenyiPrior(0.2))(graph)
+    >>> round(float(np.exp(with_prior - gfn.StructureReward(data)(graph))[0]), 6)  # 0.2 / (1 - 0.2)
+    0.25
     """
 
     edges_per_node: float = field(default=1.0, metadata=POSITIVE)
@@ -45,7 +61,15 @@ class ErdosRenyiPrior(Settings):
 @dataclass(frozen=True)
 class FairPrior(Settings):
     """A prior of structures in which every number of parents of a variable is about equally probable: the
-    term of a variable with l parents is -log C(v, l) for v variables."""
+    term of a variable with l parents is -log C(v, l) for v variables.
+
+    >>> data = np.random.default_rng(0).normal(size=(20, 3))
+    >>> graph = np.zeros((1, 3, 3), dtype=bool)
+    >>> graph[0, 0, 1] = True
+    >>> with_prior = gfn.StructureReward(data, prior=gfn.FairPrior())(graph)
+    >>> round(float(np.exp(gfn.StructureReward(data)(graph) - with_prior)[0]), 6)
+    3.0
+    """
 
 
 # The settings of each score that the extension reads as they are.
@@ -136,6 +160,9 @@ class StructureReward(Reward):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # The data are used later, too, so changes of the caller's arrays must have no effect.
+        for name in ("data", "interventions"):
+            object.__setattr__(self, name, copy.deepcopy(getattr(self, name)))
         if self.nu is not None and self.standardise:
             raise ValueError(
                 "StructureReward.nu is given, and standardise is True: expected standardise=False, or no nu, "
@@ -218,8 +245,8 @@ class StructureReward(Reward):
         if targets is not None or more_targets is not None:
             both = [*(targets or [[]] * len(cells)), *(more_targets or [[]] * len(new_cells))]
         everything = self._spec(np.concatenate([cells, new_cells]), both, standardise=False)
-        used = None if weights is None else check_numbers(weights, "weights", 1).tolist()
-        values, average = scores.held_out(_gfn.StructureScores(everything), graphs, used, offset)
+        more_scores = _gfn.StructureScores(everything)
+        values, average = scores.held_out(more_scores, graphs, _weights(weights), offset)
         return HeldOut(log_likelihoods=values, model_average=average)
 
     def _scores(self) -> _gfn.StructureScores:
@@ -288,10 +315,17 @@ def _matrices(graphs: Any) -> npt.NDArray[np.bool_]:
 
 def _names(names: Iterable[Any] | None, n: int) -> list[str]:
     """Returns the names of `n` variables as texts, and x0, x1, ... if there are none."""
+    if isinstance(names, str):
+        raise TypeError(f"names is {names!r}, a text: expected a list of {n} names, one for each variable")
     texts = [f"x{k}" for k in range(n)] if names is None else [str(name) for name in names]
     if len(texts) != n or len(set(texts)) < n:
         raise ValueError(f"names is {texts}: expected {n} different names, one for each variable")
     return texts
+
+
+def _weights(weights: Any) -> list[float] | None:
+    """Converts the weights of graphs to a list of numbers. Returns None if there are no weights."""
+    return None if weights is None else check_numbers(weights, "weights", 1).tolist()
 
 
 def edge_marginals(env: BayesianStructure, reward: StructureReward) -> StructureMarginals:
@@ -321,7 +355,7 @@ def edge_marginals(env: BayesianStructure, reward: StructureReward) -> Structure
 
 
 def structure_marginals(
-    graphs: Any, weights: Any = None, names: Iterable[Any] | None = None
+    graphs: Any, *, weights: Any = None, names: Iterable[Any] | None = None
 ) -> StructureMarginals:
     """Returns the probabilities of edges, paths and Markov blankets of graphs, `[n, from, to]` of bool.
 
@@ -332,13 +366,12 @@ def structure_marginals(
 
     >>> chain = np.zeros((1, 3, 3), dtype=bool)
     >>> chain[0, 0, 1] = chain[0, 1, 2] = True
-    >>> structure_marginals(chain, names="abc").frame("path").loc["a", "c"].item()
+    >>> structure_marginals(chain, names=["a", "b", "c"]).frame("path").loc["a", "c"].item()
     1.0
     """
     matrices = _matrices(graphs)
-    used = None if weights is None else check_numbers(weights, "weights", 1).tolist()
     n = matrices.shape[1]
-    edge, path, blanket, expected_edges = _gfn.structure_marginals(n, matrices, used)
+    edge, path, blanket, expected_edges = _gfn.structure_marginals(n, matrices, _weights(weights))
     return StructureMarginals(
         names=_names(names, n),
         edge=edge,
@@ -353,6 +386,7 @@ def structure_marginals(
 def expected_shd(
     graphs: Any,
     truth: Iterable[tuple[int | str, int | str]],
+    *,
     weights: Any = None,
     names: Iterable[Any] | None = None,
 ) -> float:
@@ -361,18 +395,18 @@ def expected_shd(
     `names` or indices; the other arguments are those of `structure_marginals`.
 
     >>> graphs = [[[False, False], [True, False]], [[False, True], [False, False]]]
-    >>> expected_shd(graphs, [("a", "b")], names="ab")
+    >>> expected_shd(graphs, [("a", "b")], names=["a", "b"])
     0.5
     """
     matrices = _matrices(graphs)
     n = matrices.shape[1]
-    known = number_edges(truth, _names(names, n), "truth")
-    used = None if weights is None else check_numbers(weights, "weights", 1).tolist()
-    return _gfn.expected_shd(n, matrices, used, known)
+    known = number_edges(truth, n, _names(names, n), "truth")
+    return _gfn.expected_shd(n, matrices, _weights(weights), known)
 
 
 def draw_structures(
     graphs: Any,
+    *,
     names: Iterable[Any] | None = None,
     captions: Sequence[str] | None = None,
     title: str = "",
@@ -390,4 +424,5 @@ def draw_structures(
     edges, sizes = np.column_stack([source, target]), [matrices.shape[1]] * len(matrices)
     drawn = _gfn.Graphs.from_arrays(sizes, edges, ends, directed=True)
     texts = None if captions is None else list(captions)
-    return drawn.svg(texts, title, None if names is None else _names(names, matrices.shape[1]))
+    labels = None if names is None else _names(names, matrices.shape[1])
+    return drawn.svg(captions=texts, title=title, names=labels)

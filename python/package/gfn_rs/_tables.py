@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._objects import is_missing
+from ._rewards import _numbers
 from ._suggestions import suggest
 
 # The largest number of distinct values that a column may have if each of its values is a level.
@@ -41,10 +44,8 @@ def named_columns(data: Any) -> list[tuple[str, Any]]:
             )
         columns = [array[:, k] for k in range(array.shape[1])]
     labels = [f"x{k}" for k in range(len(columns))] if names is None else [str(name) for name in names]
-    repeated = (
-        {label for label in labels if labels.count(label) > 1} if len(set(labels)) < len(labels) else None
-    )
-    if repeated:
+    if len(set(labels)) < len(labels):
+        repeated = {label for label in labels if labels.count(label) > 1}
         raise ValueError(
             f"data has several columns with the name {min(repeated)!r}: expected names that differ as texts; "
             "rename the columns"
@@ -81,12 +82,21 @@ def find_variable(name: Any, names: Sequence[str], what: str) -> int:
     return names.index(str(name))
 
 
-def number_edges(edges: Any, names: Sequence[str] | None, what: str) -> list[tuple[int, int]]:
-    """Returns edges as pairs of indices of variables. The ends of an edge are names or indices."""
+def number_edges(edges: Any, n: int, names: Sequence[str] | None, what: str) -> list[tuple[int, int]]:
+    """Returns edges between `n` variables as pairs of indices of variables. The ends of an edge are names or
+    indices. In error messages, `what` is the name of the edges."""
 
     def end(variable: Any) -> int:
         if not isinstance(variable, str):
-            return int(variable)
+            try:
+                index = operator.index(variable)
+            except TypeError:
+                raise TypeError(
+                    f"{what} has {variable!r:.200}: expected names or indices of variables"
+                ) from None
+            if not 0 <= index < n:
+                raise ValueError(f"{what} has the variable {index}: expected indices from 0 to {n - 1}")
+            return index
         if names is None:
             raise ValueError(
                 f"{what} has the name {variable!r}, but the variables have no names: expected indices of "
@@ -94,7 +104,11 @@ def number_edges(edges: Any, names: Sequence[str] | None, what: str) -> list[tup
             )
         return find_variable(variable, names, what)
 
-    return [(end(a), end(b)) for a, b in edges]
+    pairs = list(edges) if isinstance(edges, Iterable) else [edges]
+    for edge in pairs:
+        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise TypeError(f"{what} has {edge!r:.200}: expected pairs (from, to) of variables")
+    return [(end(source), end(target)) for source, target in pairs]
 
 
 def split_interventions(data: Any, interventions: Any) -> tuple[Any, list[list[int]] | None]:
@@ -128,7 +142,7 @@ def _targets(cell: Any, names: Sequence[str], what: str) -> list[int]:
     or nothing."""
     if isinstance(cell, str):
         cell = [name.strip() for name in cell.split(";") if name.strip()]
-    elif str(cell) in ("None", "nan", "<NA>"):
+    elif is_missing(cell):
         cell = []
     if not isinstance(cell, (list, tuple, set)):
         raise TypeError(f"{what} is {cell!r}: expected names of variables with `;` between them, or nothing")
@@ -140,7 +154,8 @@ def encode_levels(name: str, levels: Sequence[Any], column: Any) -> npt.NDArray[
     isn't one of the levels."""
     values = column.tolist()
     if isinstance(levels[0], tuple):
-        return np.searchsorted([low for low, _ in levels], np.asarray(values, dtype=float), side="right") - 1
+        found = _numbers(values, f"column {name!r} of the held-out data")
+        return np.searchsorted([low for low, _ in levels], found, side="right") - 1
     place = {level: k for k, level in enumerate(levels)}
     for value in values:
         if value not in place:
@@ -175,7 +190,7 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
     if len(found) == 1:
         raise ValueError(
             f"column {name!r} of data is {found[0]!r} in every row: expected variables that vary; leave the "
-            f"column out"
+            "column out"
         )
     if len({str(value) for value in found}) < len(found):
         expected = "expected levels that differ as texts; convert the column to one type"
@@ -257,7 +272,7 @@ def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArr
     ):
         raise TypeError(
             f"column {name!r} of data has both booleans and numbers: expected one of the two; convert the "
-            f"column to one type"
+            "column to one type"
         )
     known = sorted(set(values), key=lambda value: (isinstance(value, str), value))
     place = {value: k for k, value in enumerate(known)}

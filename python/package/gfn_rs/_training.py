@@ -80,8 +80,11 @@ def _warn_of_detached(module: Any, setting: str, name: str) -> None:
         "compute them under torch.no_grad()"
     )
     _DETACHED[:] = [one for one in _DETACHED if one[0]() is not None]
-    with contextlib.suppress(TypeError):
-        _DETACHED.append((weakref.ref(module), message))
+    # Two trainers may share the module. Its warning is stored once.
+    is_new = not any(one() is module and text == message for one, text in _DETACHED)
+    if is_new:
+        with contextlib.suppress(TypeError):
+            _DETACHED.append((weakref.ref(module), message))
     _warnings.warn(message, TrainingWarning, stacklevel=2)
 
 
@@ -420,13 +423,15 @@ class Trainer(Generic[States]):
         check(progress, "progress", bool | None)
         check(tensorboard, "tensorboard", str | os.PathLike[str] | None)
         self._check_learning()
-        if tensorboard is not None:
-            self._session.write_events(os.fsdecode(tensorboard))
-        line = Line(steps, sys.stderr.isatty() if progress is None else progress)
         try:
-            self._make_steps(steps, callback, every, line)
+            if tensorboard is not None:
+                self._session.write_events(os.fsdecode(tensorboard))
+            line = Line(steps, sys.stderr.isatty() if progress is None else progress)
+            try:
+                self._make_steps(steps, callback, every, line)
+            finally:
+                line.close()
         finally:
-            line.close()
             if tensorboard is not None:
                 self._session.write_events(None)
         self._session.look_at_end()
@@ -760,8 +765,10 @@ class Trainer(Generic[States]):
 
     def resume(self, path: str | os.PathLike[str]) -> Self:
         """Loads a checkpoint of a trainer with the same settings, from which training continues. `history`
-        has the records of all steps before the checkpoint, unless the checkpoint is from Rust."""
+        has the records of all steps before the checkpoint, unless the checkpoint is from Rust or from an
+        earlier version, which stored none."""
         bits = self._session.resume(existing_path(path))
+        self._drawn, self._of_scores = 0, None
         columns = [] if bits is None else bits.view(torch.float64).tolist()
         whole = ("step", "reward_calls")
         self._history = {

@@ -209,7 +209,8 @@ impl GraphNetwork for ModuleFlow {
         let log_flow = if batch.is_empty() {
             Tensor::zeros([0], (caller.kind, caller.device))
         } else {
-            let conditions = batch.conditions.as_ref().map(|rows| rows.to_kind(caller.kind));
+            let conditions =
+                batch.conditions.as_ref().map(|rows| rows.to_device(caller.device).to_kind(caller.kind));
             call_python("the module", |py| {
                 let (answer, more) = self.graphs.call(py, batch, conditions.as_ref())?;
                 Ok(caller.numbers(&answer, "log F of graphs", n + more)?.narrow(0, 0, n))

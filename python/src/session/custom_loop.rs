@@ -133,11 +133,8 @@ impl<E: PyEnv> Trained<E> {
             let paths = match (origin, conditions) {
                 (Origin::Start(n, None), None) => sampler.forward(n, rng)?,
                 (Origin::Start(_, None), Some(conditions)) => sampler.forward_conditional(conditions, rng)?,
-                (Origin::Start(_, Some(instances)), None) => sampler.forward_of(&instances, rng)?,
-                (Origin::Start(..), Some(_)) => {
-                    let expected = "only one of the two, because an environment with several instances has \
-                        no conditions";
-                    return Err(Error::config("conditions", "conditions and instances", expected));
+                (Origin::Start(_, Some(instances)), conditions) => {
+                    sampler.forward_in(&instances, conditions, rng)?
                 }
                 (Origin::Objects(objects), conditions) => {
                     let objects = space.border.read_detached(&objects, "objects")?;

@@ -116,11 +116,9 @@ impl<E: PyEnv> Trained<E> {
             let mut weights = Vec::new();
             let mut lengths = Vec::new();
             in_batches(n, MAX_BATCH, &watch, |range| {
-                let trajectories = match repeat_row(condition, range.len()) {
-                    None => sampler.forward_of(&vec![instance; range.len()], rng)?,
-                    // An environment with several instances has no conditions.
-                    Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
-                };
+                let conditions = repeat_row(condition, range.len());
+                let instances = vec![instance; range.len()];
+                let trajectories = sampler.forward_in(&instances, conditions.as_ref(), rng)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
                 weights.extend(log_weights(trainer, &scores)?);
                 log_rewards.extend(numbers(&scores.raw_log_reward)?);

@@ -14,7 +14,7 @@ use gfn::train::{Checkpoint, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Thompson, thompson_step};
 use serde_json::Value;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::sampled::in_batches;
 use super::shared_state::{SharedState, named_parameters};
@@ -35,6 +35,8 @@ const MAX_WALKS: usize = 8192;
 
 /// The name under which the records of a Python trainer are attached to its checkpoints.
 const HISTORY: &str = "history";
+/// The number of figures in a [`StepRecord`].
+const N_FIGURES: i64 = 7;
 
 /// The record of one training step: its number, the loss, log Z, the mean length of trajectories, the norm of
 /// the gradient, the seconds that the step took, and the number of objects whose reward the trainer has
@@ -200,21 +202,38 @@ impl<E: PyEnv> Trained<E> {
         self.trainer.save(path)
     }
 
-    /// Resumes training from a checkpoint, and returns the history that is stored in it.
+    /// Resumes training from a checkpoint, and returns the history that is stored in it. The trainer is
+    /// unchanged if the history isn't a table of whole numbers with a row for each figure of a record.
     pub(super) fn resume(&mut self, path: &Path) -> Result<Option<PyTensor>> {
+        let history = Checkpoint::load(path)?.attached(HISTORY).pop().map(|(_, history)| history);
+        if let Some(history) = &history {
+            let is_table = matches!(history.size().as_slice(), [N_FIGURES, _]);
+            if !is_table || history.kind() != Kind::Int64 {
+                let problem = format!(
+                    "the records of steps have the shape {:?} and the dtype {:?}: expected [{N_FIGURES}, \
+                     steps] and Int64",
+                    history.size(),
+                    history.kind()
+                );
+                return Err(Error::file(path, problem, "use a checkpoint that `Trainer.save` wrote"));
+            }
+        }
         self.trainer.resume(path)?;
         // The random stream for evaluations is derived from the resumed trainer. The old stream was derived
         // when the trainer was built, so it would repeat the draws of the first evaluations of the run.
         self.rng = self.trainer.evaluation_rng();
         self.n_steps.store(self.trainer.steps_done(), Relaxed);
-        let tensors = self.trainer.attachment(HISTORY).map_or(&[][..], |(_, tensors)| tensors);
-        Ok(tensors.first().map(|(_, history)| PyTensor(history.shallow_clone())))
+        Ok(history.map(PyTensor))
     }
 
     /// Starts a new event file in `folder`, to which all further steps are written. `None` ends the file.
     pub(super) fn write_events(&mut self, folder: Option<PathBuf>) -> Result<()> {
-        self.events = folder.map(TensorBoard::new);
-        self.events.as_mut().map_or(Ok(()), |events| Observer::<E>::start(events, &self.trainer, None))
+        let mut events = folder.map(TensorBoard::new);
+        if let Some(events) = events.as_mut() {
+            Observer::<E>::start(events, &self.trainer, None)?;
+        }
+        self.events = events;
+        Ok(())
     }
 
     pub(super) fn restore(&self, path: &Path) -> Result<()> {

@@ -425,7 +425,7 @@ impl Graphs {
     /// `names` are the labels of the nodes, which are otherwise labelled by their numbers; graphs with names
     /// are drawn with their nodes on a circle. Molecules are drawn as structural formulas, with their SMILES
     /// as default captions.
-    #[pyo3(signature = (captions=None, title="", names=None))]
+    #[pyo3(signature = (*, captions=None, title="", names=None))]
     fn svg(&self, captions: Option<Vec<String>>, title: &str, names: Option<Vec<String>>) -> Outcome<String> {
         let graphs = self.states.graphs();
         if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {

@@ -67,7 +67,7 @@ fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tenso
 /// conditions have different values of log Z, which a single batch mean can't replace.
 fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     if scores.instance.is_none() {
-        let remedy = "sample each batch from one instance (`Sampler::forward_of`), or use an objective of \
+        let remedy = "sample each batch from one instance (`Sampler::forward_in`), or use an objective of \
             state flows";
         return Err(Error::missing(objective, "one instance for the whole batch", remedy));
     }

@@ -23,6 +23,7 @@ use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_er
 use crate::nn::{Parameter, Parameters};
 use crate::{Error, Result};
 use differences::join_first;
+use resume::ATTACHED;
 
 /// The states of code that surrounds a trainer, such as observers, by name. A state consists of a JSON value,
 /// and of named tensors for values that are too large for JSON.
@@ -179,6 +180,12 @@ impl Checkpoint {
         let inside = |name: &str| Some(name.strip_prefix(section)?.strip_prefix('/')?.to_owned());
         let tensors = self.tensors.iter();
         tensors.filter_map(|(name, t)| Some((inside(name)?, t.shallow_clone()))).collect()
+    }
+
+    /// Returns the tensors that were [attached](crate::train::Trainer::attach) to the trainer under this
+    /// name, in host memory.
+    pub fn attached(&self, name: &str) -> Vec<(String, Tensor)> {
+        self.section(&format!("{ATTACHED}/{name}"))
     }
 
     /// Copies the saved values into the parameters of a model with the same names, shapes and dtypes.

@@ -17,7 +17,7 @@ use crate::{Error, Result, Rng};
 
 /// The prefix of the sections that hold the tensors of attached states (`Trainer::attach`): the state with
 /// the name `NAME` has the section `attached/NAME`.
-const ATTACHED: &str = "attached";
+pub(super) const ATTACHED: &str = "attached";
 
 /// The JSON state of a trainer in its checkpoint.
 #[derive(Serialize, Deserialize)]
@@ -155,7 +155,7 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     trainer.resume_warning = changes.map(|changes| Warning::Resumed { step, changes });
     trainer.attachments.clear();
     for (name, state) in state.attachments {
-        let tensors = checkpoint.section(&format!("{ATTACHED}/{name}"));
+        let tensors = checkpoint.attached(&name);
         trainer.attachments.insert(name, (state, tensors));
     }
     trainer.rng = state.rng;

@@ -54,7 +54,7 @@ fn main() -> gfn::Result<()> {
         .steps(STEPS)
         .trainer()?
         .with_target_network(5)?;
-    Fit::planned().run(&mut trainer)?;
+    Fit::for_planned_steps().run(&mut trainer)?;
     let exact = Trained::new(trainer).exact(1_000)?;
     println!("Total variation after {STEPS} steps: {:.4}, exact.", exact.distances.tv);
     Ok(())

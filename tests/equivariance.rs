@@ -30,7 +30,7 @@ fn trainer(policy: impl Policy<GraphEnv> + Send + 'static) -> Result<Trainer<Gra
 fn check_refused(error: &Error) {
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
-    for words in ["equivariant", "of one state and action", "nodes", "under other labels"] {
+    for words in ["equivariant", "of one action is", "nodes", "under other labels"] {
         assert!(message.contains(words), "{message}");
     }
 }

@@ -328,13 +328,8 @@ fn false_settings_are_refused_or_harmless() {
     ];
     for (env, policy) in policies {
         let trainer = save(&path, env, edges(), policy);
-        let state = Checkpoint::load(&path).unwrap().manifest().state.clone();
         for name in ["env", "policy"] {
-            for_each_edit(&state[name], &mut |edited| {
-                let mut state = state.clone();
-                state[name] = edited;
-                let parameters = trainer.policy().parameters().unwrap();
-                Checkpoint::new(parameters, 2, state).unwrap().save(&path).unwrap();
+            load_edits(&path, name, trainer.policy().parameters().unwrap(), &mut || {
                 let loaded = gfn::load(&path);
                 counts[usize::from(loaded.is_ok())] += 1;
                 if let Ok(loaded) = loaded {
@@ -344,6 +339,42 @@ fn false_settings_are_refused_or_harmless() {
         }
     }
     assert!(counts[0] > 500 && counts[1] > 10, "{counts:?}");
+
+    let mut counts = [0, 0];
+    let env = || word_env(2, 3);
+    let hidden = MlpConfig { hidden: vec![5], ..MlpConfig::default() };
+    let config = MlpPolicyConfig { mlp: hidden, ..MlpPolicyConfig::default() };
+    let rng = &mut Rng::seeded(3);
+    let mlp = MlpPolicy::new(&env(), KHot::new(3, 3), config, FLOAT.0, FLOAT.1, rng).unwrap();
+    let net = SequenceNetConfig { width: 4, layers: 1, kind: SequenceKind::Transformer { heads: 2 } };
+    let layout = SequenceLayout { values: 3, length: 3, unset: 0 };
+    let config = SequencePolicyConfig { net, ..SequencePolicyConfig::default() };
+    let sequences = SequencePolicy::new(&env(), layout, config, FLOAT.0, FLOAT.1, rng).unwrap();
+    let policies: [Box<dyn Policy<VectorEnv> + Send>; 2] = [Box::new(mlp), Box::new(sequences)];
+    for policy in policies {
+        let trainer = save(&path, env(), letters, policy);
+        load_edits(&path, "policy", trainer.policy().parameters().unwrap(), &mut || {
+            let loaded = gfn::load_with_env(&path, env(), Device::Cpu);
+            counts[usize::from(loaded.is_ok())] += 1;
+            if let Ok(loaded) = loaded {
+                let _ = Sampler::new(&loaded.env, &loaded.policy).forward(2, &mut Rng::seeded(0));
+            }
+        });
+    }
+    assert!(counts[0] > 200 && counts[1] > 5, "{counts:?}");
+}
+
+/// Saves a checkpoint for each edit of a part of its state, and calls `load` after each save.
+fn load_edits(path: &Path, part: &str, parameters: &gfn::nn::Parameters, load: &mut dyn FnMut()) {
+    let state = Checkpoint::load(path).unwrap().manifest().state.clone();
+    for_each_edit(&state[part], &mut |edited| {
+        let mut state = state.clone();
+        state[part] = edited;
+        Checkpoint::new(parameters, 2, state).unwrap().save(path).unwrap();
+        load();
+    });
+    // The settings of the next part are edited alone.
+    Checkpoint::new(parameters, 2, state).unwrap().save(path).unwrap();
 }
 
 #[test]

@@ -186,8 +186,8 @@ impl ProcessGroup {
             all of them again, from a checkpoint if there is one";
         let message = first_line(message);
         let problem = match describe_ended(&self.members) {
-            // This message isn't gloo's, but that of the shim.
-            Some(ended) if message.contains("asked to end") => format!("{message}: {ended}"),
+            // This message isn't gloo's, but says that this process was asked to end.
+            Some(ended) if gfn::run::interrupted() => format!("{message}: {ended}"),
             Some(ended) => ended,
             None => message,
         };

@@ -7,26 +7,31 @@ use std::time::Duration;
 /// A process of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Member {
-    /// A hash that is equal for two processes if each can see the other's process id.
+    /// A hash that is equal for two processes if each can see the other's process id; 0 if the machine is
+    /// unknown.
     machine: u64,
     pid: u32,
 }
 
-/// The number of times that the processes are looked at after an operation has failed, and the time between
-/// two looks. The system closes the connections of a killed process shortly before the process has ended.
-const LOOKS: (usize, Duration) = (10, Duration::from_millis(20));
+/// The number of times that the processes are looked at after an operation has failed. The system closes the
+/// connections of a killed process shortly before the process has ended.
+const MAX_LOOKS: usize = 10;
+/// The time between two looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Member {
     /// The number of bytes of a member in a message.
     pub(crate) const BYTES: usize = 12;
 
     /// Returns this process. Processes in different containers of one machine don't see each other, so the
-    /// namespace of process ids is a part of the hash.
+    /// namespace of process ids is a part of the hash. If either can't be read, no process counts as one of
+    /// this machine.
     pub(crate) fn this_process() -> Self {
-        let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let boot = fs::read("/proc/sys/kernel/random/boot_id");
+        let namespace = fs::read_link("/proc/self/ns/pid");
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        Self { machine: hasher.hash_one((boot, namespace)), pid: std::process::id() }
+        let machine = boot.and_then(|boot| Ok(hasher.hash_one((boot, namespace?)))).unwrap_or(0);
+        Self { machine, pid: std::process::id() }
     }
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
@@ -59,11 +64,10 @@ impl Member {
 pub(crate) fn describe_ended(members: &[Member]) -> Option<String> {
     let this = Member::this_process();
     this.describe_end().is_none().then_some(())?;
-    let (looks, pause) = LOOKS;
-    for _ in 0..looks {
+    for _ in 0..MAX_LOOKS {
         let mut ended = Vec::new();
-        for (rank, member) in members.iter().enumerate().filter(|(_, member)| member.machine == this.machine)
-        {
+        let is_near = |member: &Member| this.machine != 0 && member.machine == this.machine;
+        for (rank, member) in members.iter().enumerate().filter(|(_, member)| is_near(member)) {
             if let Some(end) = member.describe_end() {
                 ended.push(format!("process {rank} (pid {}) {end}", member.pid));
             }
@@ -71,7 +75,7 @@ pub(crate) fn describe_ended(members: &[Member]) -> Option<String> {
         if !ended.is_empty() {
             return Some(ended.join(", "));
         }
-        std::thread::sleep(pause);
+        std::thread::sleep(LOOK_INTERVAL);
     }
     None
 }

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use gfn::graph::write_graphs;
-use gfn::nn::Parameters;
 use gfn::train::BuildPolicy;
 use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, StructureConfig};
 use gfn_gym::bit_sequence::BitSequence;
@@ -56,6 +55,7 @@ enum Saved {
         max_nodes: usize,
         corrects_symmetry: bool,
     },
+    #[serde(alias = "dag_from_csv")]
     BayesianStructure {
         nodes: usize,
         policy: String,
@@ -207,20 +207,28 @@ impl Sample {
         policy: Result<impl Policy<E>>,
     ) -> Result<E::States> {
         let policy = policy?;
-        checkpoint.restore(policy.parameters().unwrap_or(&Parameters::new(Device::Cpu, Kind::Float)))?;
+        let remedy = "give the checkpoint of a network";
+        let missing = || Error::missing("a checkpoint", "a policy with parameters", remedy);
+        checkpoint.restore(policy.parameters().ok_or_else(missing)?)?;
         self.draw(env, &policy)
     }
 
     fn graphs(&self, env: GraphEnv) -> Result<usize> {
+        self.refuse_smiles()?;
         let (env, graphs) = self.draw_loaded(env)?;
         self.write_graphs(&env, &graphs)
     }
 
-    fn write_graphs(&self, env: &GraphEnv, graphs: &GraphStates) -> Result<usize> {
-        if self.out.extension().is_some_and(|extension| extension == "smi") {
-            let expected = "another extension, because only molecules have SMILES";
-            return Err(Error::config("--out", self.out.display(), expected));
+    /// Returns an error if the file would be one of SMILES.
+    fn refuse_smiles(&self) -> Result<()> {
+        if self.out.extension().is_none_or(|extension| extension != "smi") {
+            return Ok(());
         }
+        let expected = "another extension, because only molecules have SMILES";
+        Err(Error::config("--out", self.out.display(), expected))
+    }
+
+    fn write_graphs(&self, env: &GraphEnv, graphs: &GraphStates) -> Result<usize> {
         write_graphs(&self.out, graphs.graphs())?;
         Ok(env.keys(graphs).into_iter().collect::<BTreeSet<_>>().len())
     }
@@ -246,6 +254,7 @@ impl Sample {
         policy: &str,
         network: Value,
     ) -> Result<usize> {
+        self.refuse_smiles()?;
         let env = BayesianStructure::new(StructureConfig::new(nodes))?.env().clone();
         let device = self.machine.device()?;
         let rng = &mut Rng::seeded(0);

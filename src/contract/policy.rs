@@ -34,8 +34,8 @@ impl<E: ReplayEnv> StateActions<E> {
         self.select(&distinct.into_iter().step_by(apart).collect::<Vec<_>>())
     }
 
-    fn describe(&self, row: usize) -> String {
-        self.states.describe(row).unwrap_or_else(|| format!("state {row} of random walks"))
+    fn describe(&self, env: &E, row: usize) -> String {
+        env.describe_state(&self.states, row).unwrap_or_else(|| format!("state {row} of random walks"))
     }
 }
 
@@ -75,9 +75,15 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
                 Quantity::LogPb => values.pb,
                 Quantity::LogPrior => values.prior,
                 Quantity::LogFlow => {
-                    let log_flow = values.values.get(Quantity::LogFlow).map(to_host);
-                    let log_flow = log_flow.unwrap_or_else(|| vec![0.0; sample.len()]);
-                    return without_nan("log F that the policy returns", log_flow);
+                    let Some(log_flow) = values.values.get(Quantity::LogFlow) else {
+                        return Ok(vec![0.0; sample.len()]);
+                    };
+                    if log_flow.numel() != sample.len() {
+                        let remedy = "let `Policy::evaluate` return one log F for each state";
+                        let expected = [sample.len() as i64];
+                        return Err(Error::shape("log F of a policy", expected, log_flow.size(), remedy));
+                    }
+                    return without_nan("log F that the policy returns", to_host(log_flow));
                 }
                 _ => values.pf,
             };
@@ -90,7 +96,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     fn check_independence(&self, sample: &StateActions<E>, together: &[f64]) -> Result<()> {
         let offsets: Vec<usize> = (0..=sample.len()).collect();
         let alone = |row: usize| self.values(&sample.select(&[row]), row);
-        let words = |row: usize| format!("in {} ({})", sample.describe(row), self.describe());
+        let words = |row: usize| format!("in {} ({})", sample.describe(self.env, row), self.describe());
         check_alone(&offsets, together, self.size, alone, words)
     }
 
@@ -107,8 +113,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let law = "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
             (the network must use neither the numbers nor the order of nodes, nor random numbers)";
         let words = |k| {
-            let twin = format!("in the same state under other labels, {}", renamed.describe(k));
-            (format!("in {}", sample.describe(k)), twin)
+            let twin = format!("in the same state under other labels, {}", renamed.describe(self.env, k));
+            (format!("in {}", sample.describe(self.env, k)), twin)
         };
         self.compare(law, values, &self.values(&renamed, 0)?, words)
     }
@@ -125,7 +131,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let law = "a policy samples from the distribution that is trained: its form on the host \
             (`Policy::on_host`, `Torso::on_host`) returns the same log-probabilities as `evaluate`, up to \
             rounding";
-        let words = |k| ("by `evaluate`".to_owned(), format!("by `on_host`, in {}", sample.describe(k)));
+        let words =
+            |k| ("by `evaluate`".to_owned(), format!("by `on_host`, in {}", sample.describe(self.env, k)));
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
     }
 
@@ -144,8 +151,10 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let other = others[k];
         let part = self.describe();
         let (here, there) = words(k);
-        let detail =
-            format!("the value ({part}) of one state and action is {value} {here}, but {other} {there}");
+        let detail = match self.part {
+            Quantity::LogFlow => format!("log F of one state is {value} {here}, but {other} {there}"),
+            _ => format!("the log-probability ({part}) of one action is {value} {here}, but {other} {there}"),
+        };
         Err(Error::contract(law, detail))
     }
 }
@@ -270,4 +279,42 @@ pub fn check_policy<E: ReplayEnv>(
         check.check_host(sample, &values)?;
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::VectorEnv;
+    use crate::examples::word_env;
+    use crate::policy::{Evaluation, UniformPolicy};
+
+    /// A policy that returns log F of fewer states than it receives. The number counts the missing states.
+    struct ShortFlow(i64);
+
+    impl Policy<VectorEnv> for ShortFlow {
+        fn evaluate(
+            &self,
+            env: &VectorEnv,
+            states: &<VectorEnv as Env>::States,
+            conditions: Option<&Tensor>,
+            wants: Quantities,
+        ) -> Result<Evaluation<<VectorEnv as Env>::Dist>> {
+            let mut out = UniformPolicy.evaluate(env, states, conditions, wants)?;
+            let log_flow =
+                Tensor::ones([states.len() as i64 - self.0], (tch::Kind::Double, tch::Device::Cpu));
+            out.values.insert(Quantity::LogFlow, log_flow);
+            Ok(out)
+        }
+    }
+
+    #[test]
+    fn log_flows_of_another_number_are_refused() {
+        let check = |policy: ShortFlow| {
+            check_policy(&word_env(2, 3), &policy, None, Budget::thorough(), &mut Rng::seeded(0))
+        };
+        assert!(check(ShortFlow(0)).unwrap());
+        let error = check(ShortFlow(1)).unwrap_err();
+        assert!(matches!(error, Error::Shape { .. }), "{error:?}");
+        assert!(error.to_string().contains("log F"), "{error}");
+    }
 }

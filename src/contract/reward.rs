@@ -85,7 +85,7 @@ pub fn check_reward<E: ReplayEnv>(
     if first_differing(&originals)?.is_some() {
         return Ok(());
     }
-    let words = |states: &E::States| states.describe(k).unwrap_or_default();
+    let words = |states: &E::States| env.describe_state(states, k).unwrap_or_default();
     Err(Error::contract(
         "up to isomorphism a reward doesn't depend on labels (the reward must not use the numbers or the \
          order of nodes)",

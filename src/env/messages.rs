@@ -10,7 +10,7 @@ pub(crate) const KEEP_BACK: &str = "the probability that P_B gives to such a mov
     type, use action types that never lead to such graphs, such as `AddEdge::keeping_connected`)";
 
 /// Describes a state in words, or by its key if the environment has no words for the state
-/// ([`DiscreteEnv::describe_state`](crate::env::DiscreteEnv::describe_state)).
+/// ([`Env::describe_state`](crate::env::Env::describe_state)).
 pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {
     env.describe_state(states, row).unwrap_or_else(|| format!("{:?}", env.keys(&states.select(&[row]))[0]))
 }

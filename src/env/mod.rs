@@ -134,6 +134,13 @@ pub trait Env: Send + Sync {
         Value::Null
     }
 
+    /// Describes a state in words, for messages. The default is [`Rows::describe`]; `None` means that there
+    /// are no words for the state. A [`CachedReward`] has no environment, so its messages always use
+    /// [`Rows::describe`].
+    fn describe_state(&self, states: &Self::States, row: usize) -> Option<String> {
+        states.describe(row)
+    }
+
     /// Returns the rules that determine which states are the same object. By default each state is a
     /// different object.
     fn symmetry(&self) -> &dyn Symmetry<Self::States, Self::Actions> {
@@ -168,12 +175,6 @@ pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
 
     /// Describes an action in words, for messages.
     fn describe(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> String;
-
-    /// Describes a state in words, for messages. The default is [`Rows::describe`]; `None` means that there
-    /// are no words for the state.
-    fn describe_state(&self, states: &Self::States, row: usize) -> Option<String> {
-        states.describe(row)
-    }
 }
 
 /// An environment whose states are identified by a key, so that all states can be listed, beginning with the

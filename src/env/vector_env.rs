@@ -97,6 +97,10 @@ impl Env for VectorEnv {
         self.env.settings()
     }
 
+    fn describe_state(&self, states: &VectorStates, row: usize) -> Option<String> {
+        self.env.describe_state(states, row)
+    }
+
     fn symmetry(&self) -> &dyn Symmetry<VectorStates, Slots> {
         self.env.symmetry()
     }

@@ -134,9 +134,9 @@ impl<E: DefaultPolicy> Experiment<E> {
         self
     }
 
-    /// Builds the trainer, so that parts can be added that this builder doesn't have. [`Fit::planned`] trains
-    /// it for the number of steps of this experiment. After training, [`Trained::new`] converts the trainer
-    /// to the result that `train` returns.
+    /// Builds the trainer, so that parts can be added that this builder doesn't have.
+    /// [`Fit::for_planned_steps`] trains it for the number of steps of this experiment. After training,
+    /// [`Trained::new`] converts the trainer to the result that `train` returns.
     ///
     /// ```
     /// use gfn::prelude::*;
@@ -147,20 +147,20 @@ impl<E: DefaultPolicy> Experiment<E> {
     ///     .steps(10)
     ///     .trainer()?
     ///     .with_replay(ReplayBuffer::distinct(best)?);
-    /// Fit::planned().run(&mut trainer)?;
+    /// Fit::for_planned_steps().run(&mut trainer)?;
     /// assert_eq!(Trained::new(trainer).sample(5)?.graphs().len(), 5);
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Config`] for 0 steps and for a network with conditions, because an experiment draws no
-    /// conditions; the errors of [`DefaultPolicy::policy`] and [`Trainer::new`].
+    /// conditions; the errors of [`DefaultPolicy::build_default_policy`] and [`Trainer::new`].
     pub fn trainer(self) -> Result<Trainer<E>> {
         let Self { env, reward, objective, mut network, training, steps, seed, device, .. } = self;
         if steps == 0 {
             return Err(Error::config("steps", steps, "at least one step of training"));
         }
-        let estimators = E::estimators(&mut network);
+        let estimators = E::estimators_mut(&mut network);
         let n_conditions = estimators.n_conditions;
         if n_conditions > 0 {
             let expected = "0, because an experiment draws no conditions: build a `Trainer`, and give it \
@@ -173,7 +173,7 @@ impl<E: DefaultPolicy> Experiment<E> {
             TrainerConfig { lr_scale, ..TrainerConfig::default() }
         });
         let mut rng = Rng::seeded(seed);
-        let policy = env.policy(network, device, &mut rng)?;
+        let policy = env.build_default_policy(network, device, &mut rng)?;
         let mut trainer = Trainer::new(env, reward, policy, objective, training, rng)?;
         trainer.planned_steps = Some(steps);
         Ok(trainer)
@@ -186,7 +186,7 @@ impl<E: DefaultPolicy> Experiment<E> {
     pub fn train(self) -> Result<Trained<E>> {
         let progress = self.progress;
         let mut trainer = self.trainer()?;
-        Fit::planned().progress(progress).run(&mut trainer)?;
+        Fit::for_planned_steps().progress(progress).run(&mut trainer)?;
         Ok(Trained::new(trainer))
     }
 }

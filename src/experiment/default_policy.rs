@@ -22,24 +22,34 @@ pub trait DefaultPolicy: TrainEnv {
     type Policy: Policy<Self> + Send + 'static;
 
     /// Returns the settings of log F, log Z and conditions among the settings of the policy.
-    fn estimators(config: &mut Self::Config) -> &mut EstimatorsConfig;
+    fn estimators_mut(config: &mut Self::Config) -> &mut EstimatorsConfig;
 
     /// Builds the policy, with initial weights drawn from `rng`.
     ///
     /// # Errors
     /// The errors of [`GraphNet::new`] and [`MlpPolicy::new`].
-    fn policy(&self, config: Self::Config, device: Device, rng: &mut Rng) -> Result<Self::Policy>;
+    fn build_default_policy(
+        &self,
+        config: Self::Config,
+        device: Device,
+        rng: &mut Rng,
+    ) -> Result<Self::Policy>;
 }
 
 impl DefaultPolicy for GraphEnv {
     type Config = GraphNetConfig;
     type Policy = GraphPolicy<GraphNet>;
 
-    fn estimators(config: &mut GraphNetConfig) -> &mut EstimatorsConfig {
+    fn estimators_mut(config: &mut GraphNetConfig) -> &mut EstimatorsConfig {
         &mut config.estimators
     }
 
-    fn policy(&self, config: GraphNetConfig, device: Device, rng: &mut Rng) -> Result<Self::Policy> {
+    fn build_default_policy(
+        &self,
+        config: GraphNetConfig,
+        device: Device,
+        rng: &mut Rng,
+    ) -> Result<Self::Policy> {
         GraphNet::new(self, config, device, Kind::Float, rng).map(GraphPolicy)
     }
 }
@@ -48,11 +58,16 @@ impl DefaultPolicy for VectorEnv {
     type Config = MlpPolicyConfig;
     type Policy = MlpPolicy<KHot>;
 
-    fn estimators(config: &mut MlpPolicyConfig) -> &mut EstimatorsConfig {
+    fn estimators_mut(config: &mut MlpPolicyConfig) -> &mut EstimatorsConfig {
         &mut config.estimators
     }
 
-    fn policy(&self, config: MlpPolicyConfig, device: Device, rng: &mut Rng) -> Result<Self::Policy> {
+    fn build_default_policy(
+        &self,
+        config: MlpPolicyConfig,
+        device: Device,
+        rng: &mut Rng,
+    ) -> Result<Self::Policy> {
         MlpPolicy::new(self, KHot::from_env(self), config, device, Kind::Float, rng)
     }
 }

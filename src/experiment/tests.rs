@@ -100,19 +100,19 @@ fn an_experiment_on_vectors_gives_the_bits_of_the_long_way() {
 #[test]
 fn a_trainer_is_trained_for_the_steps_of_its_experiment() {
     let mut trainer = experiment().steps(3).trainer().unwrap();
-    Fit::planned().run(&mut trainer).unwrap();
+    Fit::for_planned_steps().run(&mut trainer).unwrap();
     assert_eq!(trainer.steps_done(), 3);
     // A run of an experiment that was trained for one step already makes the remaining steps.
     let mut trainer = experiment().steps(3).trainer().unwrap();
     Fit::new(1).run(&mut trainer).unwrap();
-    assert_eq!(Fit::planned().run_with_outcome(&mut trainer).unwrap(), FitOutcome::Done);
+    assert_eq!(Fit::for_planned_steps().run_with_outcome(&mut trainer).unwrap(), FitOutcome::Done);
     assert_eq!(trainer.steps_done(), 3);
     // A trainer without an experiment has no planned number of steps.
     let env = Triangles::env();
     let config = TrainerConfig::default();
     let rng = Rng::seeded(0);
     let by_hand = Trainer::new(env, PerGraph(log_reward), UniformPolicy, LogPartitionVariance, config, rng);
-    refused(Fit::planned().run(&mut by_hand.unwrap()), "set the number of steps (`Fit::new`)");
+    refused(Fit::for_planned_steps().run(&mut by_hand.unwrap()), "set the number of steps (`Fit::new`)");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub struct NetworkOutput {
 /// assert!(config.flow && config.n_conditions == 0);
 /// ```
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct EstimatorsConfig {
     /// `true` for a network with a state-flow head, which DB and SubTB need.
     pub flow: bool,

@@ -7,6 +7,7 @@ use crate::{Error, Result};
 
 /// The architecture and size of an [`MlpPolicy`](super::MlpPolicy).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MlpPolicyConfig {
     /// The hidden layers of the torso.
     pub mlp: MlpConfig,

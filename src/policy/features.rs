@@ -74,6 +74,7 @@ impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
 /// assert_eq!(features.encode(&VectorStates::from_rows([[0, 2]])), Features::Active(vec![0, 3 + 2]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KHot {
     entries: usize,
     values: usize,
@@ -121,6 +122,7 @@ impl StateFeatures<VectorStates> for KHot {
 /// The entries of a state (torchgfn's identity), scaled from `0..values` to the interval from -1 to 1. Use
 /// these features if similar values should give similar inputs. The vectors have only one number per entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ScaledEntries {
     entries: usize,
     values: usize,

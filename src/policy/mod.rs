@@ -147,7 +147,8 @@ pub trait Policy<E: Env> {
     }
 
     /// Returns the settings of the policy, from which [`gfn::load`](crate::load) builds it again; null (the
-    /// default) for a custom policy, which can't be built from a file.
+    /// default) for a custom policy, which can't be built from a file. The settings of a
+    /// [`WithPrior`] are those of its policy: the prior isn't stored, so the loaded policy has none.
     fn settings(&self) -> Value {
         Value::Null
     }

@@ -19,6 +19,7 @@ use crate::env::{EnumerableEnv, StateGraph, VectorStates};
 /// assert_eq!(features.encode(&VectorStates::from_rows([[1u16]])), Features::Active(vec![-1]));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ByNumber {
     width: u32,
     values: u16,

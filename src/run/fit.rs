@@ -64,7 +64,7 @@ impl FitOutcome {
 /// })?;
 /// let mut stop = EarlyStop::new("tv", Goal::Smaller, 20)?;
 /// let mut lines = MetricsFile::new(folder.join("metrics.jsonl"));
-/// let fit = Fit::planned().observe(&mut validation).observe(&mut stop).observe(&mut lines);
+/// let fit = Fit::for_planned_steps().observe(&mut validation).observe(&mut stop).observe(&mut lines);
 /// let fit = fit.checkpoint(folder.join("checkpoint"), Some(20))?.stop_on_interrupt();
 /// let ended = fit.run_with_outcome(&mut trainer)?;
 /// assert_eq!(ended, FitOutcome::Done);
@@ -105,17 +105,17 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     ///
     /// The number doesn't change the schedules of the trainer's settings. A trainer of
     /// [`Experiment::trainer`](crate::experiment::Experiment::trainer) has learning rates that fall to 0 over
-    /// the steps of the experiment: train it by [`planned`](Self::planned).
+    /// the steps of the experiment: train it by [`for_planned_steps`](Self::for_planned_steps).
     #[must_use]
     pub fn new(steps: usize) -> Self {
-        Self { steps: Some(steps), ..Self::planned() }
+        Self { steps: Some(steps), ..Self::for_planned_steps() }
     }
 
     /// Returns a run of as many steps as the trainer was planned for, by
     /// [`Experiment::steps`](crate::experiment::Experiment::steps). In all other respects it is
     /// [`new`](Self::new).
     #[must_use]
-    pub fn planned() -> Self {
+    pub fn for_planned_steps() -> Self {
         Self {
             steps: None,
             observers: Vec::new(),
@@ -197,7 +197,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`] for two observers of the same
     /// name that both have a state, for a metric with the name of a number that every step reports, and for
     /// an observer that saves to the folder of this run's checkpoint; [`Error::Missing`] for
-    /// [`planned`](Self::planned) if the trainer has no planned number of steps.
+    /// [`for_planned_steps`](Self::for_planned_steps) if the trainer has no planned number of steps.
     pub fn run(self, trainer: &mut Trainer<E>) -> Result<()> {
         self.run_with_outcome(trainer).map(drop)
     }

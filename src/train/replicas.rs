@@ -12,7 +12,7 @@ use tch::{Kind, Tensor, no_grad};
 
 use super::gradients::{QuantityOffsets, join_leaves};
 use super::{Companion, Context, Persist, TrainEnv, Trainer};
-use crate::env::{Env, Rows, check_count};
+use crate::env::{Env, check_count};
 use crate::group::Group;
 use crate::nn::Parameters;
 use crate::objective::Scores;
@@ -96,7 +96,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
             if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
         let Some(k) = differing else { continue };
         let detail = if k < N_PROBES {
-            let object = walks.terminal.describe(k).unwrap_or_else(|| format!("object {k} of random walks"));
+            let words = context.env.describe_state(&walks.terminal, k);
+            let object = words.unwrap_or_else(|| format!("object {k} of random walks"));
             let theirs = theirs[k];
             let mine = mine[k];
             format!(

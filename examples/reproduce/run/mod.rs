@@ -187,18 +187,16 @@ impl<'a> Run<'a> {
         )?)
     }
 
-    /// Builds a trainer for a perceptron on vectors. Each entry of a vector can take `values` different
-    /// values.
+    /// Builds a trainer for a perceptron on vectors.
     pub(crate) fn perceptron(
         &self,
         env: VectorEnv,
-        values: usize,
         reward: impl Reward<VectorStates> + 'static,
         network: MlpPolicyConfig,
         task: Value,
     ) -> Result<Trainer<VectorEnv>> {
         self.build(env, reward, network, task, self.rng(), |env, network, device, kind, rng| {
-            MlpPolicy::new(env, KHot::new(env.width(), values), network, device, kind, rng)
+            MlpPolicy::new(env, KHot::from_env(env), network, device, kind, rng)
         })
     }
 }

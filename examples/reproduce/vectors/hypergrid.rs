@@ -75,7 +75,7 @@ impl Task for Grid {
         let run = Run::begin(common, recipe)?;
         let task = json!({ "ndim": self.ndim, "height": self.height, "reward": self.reward, "r0": self.r0 });
         let network = common.perceptron(BackwardPolicy::SharedTorso);
-        let mut trainer = run.perceptron(grid.env(), self.height, reward.clone(), network, task)?;
+        let mut trainer = run.perceptron(grid.env(), reward.clone(), network, task)?;
         if let (Some(apart), Some(config)) = (self.diverse, common.replay(&run.recipe)) {
             let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(
                 apart,
@@ -167,7 +167,7 @@ impl Task for LocallySearched {
         run.config.local_search = Some(SEARCH);
         let task = json!({ "search": SEARCH, "ndim": 2, "height": SEARCHED_HEIGHT });
         let network = self.common.perceptron(BackwardPolicy::Uniform);
-        let trainer = run.perceptron(grid.env(), SEARCHED_HEIGHT, reward.clone(), network, task)?;
+        let trainer = run.perceptron(grid.env(), reward.clone(), network, task)?;
         learn_counting_modes(&run, trainer, "objects", reward.grid_reward(), |report, _, _| {
             report.set_log_z(Some(reward.log_z()));
             report.set("local_search", SEARCH);
@@ -308,7 +308,7 @@ impl Task for ConditionalGrid {
         let graph = list_states(run.recipe.exact_up_to, &env)?;
         let conditions = reward.clone();
         let trainer = run
-            .perceptron(env, CONDITIONAL_HEIGHT, reward.clone(), network, json!({}))?
+            .perceptron(env, reward.clone(), network, json!({}))?
             .with_conditions(move |n: usize, rng: &mut Rng| Ok(conditions.sample_conditions(n, rng)));
         let condition = |c: f64| Tensor::from_slice(&[c as f32]).view([1, 1]);
         let exact = |trainer: &Trainer<VectorEnv>, c: f64| -> Result<Option<Distances>> {

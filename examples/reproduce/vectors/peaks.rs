@@ -88,7 +88,7 @@ impl Task for PeakSearch {
         let task = json!({ "ndim": self.ndim, "height": self.height, "peaks": self.peaks, "width": self.width,
             "floor": self.floor });
         let network = self.common.perceptron(BackwardPolicy::SharedTorso);
-        let trainer = run.perceptron(peaks.grid.env(), self.height, peaks.clone(), network, task)?;
+        let trainer = run.perceptron(peaks.grid.env(), peaks.clone(), network, task)?;
         let found = RefCell::new(found);
         let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
             let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());

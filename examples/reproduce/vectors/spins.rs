@@ -63,7 +63,7 @@ fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result
     let log_z = reward.log_z();
     let env = DiscreteEbm::new(n)?.env();
     let network = run.common.perceptron(BackwardPolicy::Uniform);
-    let trainer = run.perceptron(env, 3, reward, network, json!({ "spins": n }))?;
+    let trainer = run.perceptron(env, reward, network, json!({ "spins": n }))?;
     run.learn(trainer, "objects", Vec::new(), |report, trainer, _| {
         report.set_log_z(log_z);
         if samples > 0 {

@@ -45,9 +45,7 @@ impl Task for BitSequences {
         let log_z = reward.log_z();
         let task = json!({ "n_bits": N_BITS, "modes": modes });
         let trainer = match self.policy.value {
-            None => {
-                run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?
-            }
+            None => run.perceptron(env, reward, common.perceptron(BackwardPolicy::Uniform), task)?,
             Some(kind) => {
                 refuse(
                     &["--backward"],
@@ -96,7 +94,7 @@ impl Task for TfBind8 {
         let recipe = Recipe { steps: 10_000, epsilon: 0.05, lr: 2e-3, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         let reward = reward.with_exponent(TFBIND8_EXPONENT)?;
-        learn(&run, sequence.env(), sequence.values(), reward, "sequences", None)
+        learn(&run, sequence.env(), reward, "sequences", None)
     }
 }
 
@@ -118,7 +116,7 @@ impl Task for Qm9Strings {
             Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         let log_z = reward.log_z();
-        learn(&run, VectorEnv::new(Qm9Str), Qm9Str::VALUES, reward, "objects", Some(log_z))
+        learn(&run, VectorEnv::new(Qm9Str), reward, "objects", Some(log_z))
     }
 }
 
@@ -127,13 +125,12 @@ impl Task for Qm9Strings {
 fn learn(
     run: &Run<'_>,
     env: VectorEnv,
-    values: usize,
     reward: impl Reward<VectorStates> + 'static,
     objects: &str,
     log_z: Option<f64>,
 ) -> Result<()> {
     let network = run.common.perceptron(BackwardPolicy::Uniform);
-    let trainer = run.perceptron(env, values, reward, network, json!({}))?;
+    let trainer = run.perceptron(env, reward, network, json!({}))?;
     run.learn(trainer, objects, Vec::new(), |report, _, exact| {
         report.set_log_z(log_z);
         if let Some(exact) = exact {

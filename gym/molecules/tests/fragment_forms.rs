@@ -1,7 +1,7 @@
 //! Tests of trees of fragments that become equal if fragments are rotated or reflected: their normal form,
 //! and the renaming of stems (atoms to which others can be attached).
 
-use gfn::env::{Direction, DiscreteEnv};
+use gfn::env::{Direction, Env};
 use gfn::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Move, Node, canonical_key};
 use gfn_molecules::Molecule;
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};

@@ -15,6 +15,7 @@ use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, Graph
 /// exceed the limit of [`at_most`](Self::at_most). With [`keeping_connected`](Self::keeping_connected) the
 /// edge must not be a bridge, either.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AddEdge {
     classes: u16,
     max_edges: usize,

@@ -19,6 +19,7 @@ use crate::graph::{
 ///
 /// In the block of logits, the column of a forward move is `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AddNode {
     /// `true` if the type only adds the first node of an empty graph, and has a name of its own.
     is_first: bool,

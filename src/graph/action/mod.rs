@@ -138,7 +138,8 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     fn widen(&self, _schema: &mut GraphSchema) {}
 
     /// Returns the settings of the type, from which [`gfn::load`](crate::load) builds it again; null (the
-    /// default) for a custom type, which can't be built from a file.
+    /// default) for a custom type, which can't be built from a file. A type that wraps another type must not
+    /// return the settings of the wrapped type: the environment would be loaded with the wrapped type.
     fn settings(&self) -> Value {
         Value::Null
     }

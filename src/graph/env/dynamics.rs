@@ -50,6 +50,14 @@ impl Env for GraphEnv {
         settings::settings(self)
     }
 
+    fn describe_state(&self, states: &GraphStates, row: usize) -> Option<String> {
+        let graph = states.graphs().get(row)?;
+        Some(match self.rules.name(graph) {
+            None => graph.to_string(),
+            Some(name) => format!("{name} ({graph})"),
+        })
+    }
+
     fn n_instances(&self) -> u32 {
         self.initial.len() as u32
     }
@@ -170,13 +178,5 @@ impl DiscreteEnv for GraphEnv {
             }
             Err(error) => error.to_string(),
         }
-    }
-
-    fn describe_state(&self, states: &GraphStates, row: usize) -> Option<String> {
-        let graph = states.graphs().get(row)?;
-        Some(match self.rules.name(graph) {
-            None => graph.to_string(),
-            Some(name) => format!("{name} ({graph})"),
-        })
     }
 }

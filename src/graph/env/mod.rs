@@ -302,7 +302,9 @@ impl GraphEnv {
     /// Replaces the rules of the environment by the rules that `make` builds from the old rules.
     ///
     /// The new rules must forward every method that they don't change. A method that they don't implement has
-    /// the default of the trait, not the implementation of the old rules.
+    /// the default of the trait, not the implementation of the old rules. The exception is
+    /// [`GraphRules::settings`]: the new rules must not return the settings of the old rules unchanged,
+    /// because a checkpoint would be loaded with the old rules.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -63,7 +63,8 @@ pub trait GraphRules: Send + Sync {
 
     /// Returns the settings of the rules, which a checkpoint stores; null (the default) for rules without
     /// settings. [`gfn::load_with_env`](crate::load_with_env) returns an error for an environment whose rules
-    /// have other settings than the checkpoint's.
+    /// have other settings than the checkpoint's. Rules that wrap other rules must not return the settings of
+    /// the wrapped rules unchanged: the environment would be loaded with the wrapped rules alone.
     fn settings(&self) -> Value {
         Value::Null
     }

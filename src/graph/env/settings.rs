@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::rules::FREE;
 use super::{BackwardRule, Free, GraphEnv, GraphSchema, Scaffold};
 use crate::graph::action::LibraryType;
-use crate::graph::{ActionSet, GraphStates, Semantics};
+use crate::graph::{ActionSet, GraphState, GraphStates, Semantics};
 use crate::{Error, Result};
 
 /// The largest number of nodes in the schema of settings. An environment has a list of this length.
@@ -41,8 +41,7 @@ struct ActionSettings {
 /// Returns the settings of an environment; null if its initial graphs are so large that they would be the
 /// larger part of a checkpoint.
 pub(super) fn settings(env: &GraphEnv) -> Value {
-    let size: usize = env.initial.iter().map(|graph| graph.n_nodes() + graph.n_edges()).sum();
-    if size > MAX_SIZE {
+    if total_size(&env.initial) > MAX_SIZE {
         return Value::Null;
     }
     let types = env.actions.types().filter(|(_, action_type)| !action_type.is_exit());
@@ -61,6 +60,35 @@ pub(super) fn settings(env: &GraphEnv) -> Value {
         corrects_symmetry: env.corrects_symmetry,
     };
     serde_json::to_value(settings).unwrap_or_default()
+}
+
+/// Returns the number of nodes and edges of all graphs together.
+fn total_size(graphs: &[GraphState]) -> usize {
+    graphs.iter().map(|graph| graph.n_nodes() + graph.n_edges()).sum()
+}
+
+/// Builds an action type from its settings, and adds it to a set.
+///
+/// # Errors
+/// [`Error::Config`] for a custom type, for settings that can't be read, and for the settings of a type with
+/// another name.
+fn add_type(actions: ActionSet, saved: ActionSettings) -> Result<ActionSet> {
+    const EXPECTED: &str = "one of the library's action types";
+    let ActionSettings { name, settings } = saved;
+    let refuse = |problem: String| Error::config("an action type", format!("`{name}`, {problem}"), EXPECTED);
+    if settings.is_null() {
+        return Err(refuse("which is a custom type".to_owned()));
+    }
+    let unreadable = |error| refuse(format!("whose settings can't be read ({error})"));
+    let action_type = LibraryType::deserialize(settings).map_err(unreadable)?;
+    let twice = || refuse("which is the reverse of a reversed type".to_owned());
+    let actions = action_type.add_to(actions).ok_or_else(twice)?;
+    let last = actions.types().filter(|(_, action_type)| !action_type.is_exit()).last();
+    let built = last.map_or("", |(_, action_type)| action_type.name());
+    if built != name {
+        return Err(refuse(format!("whose settings are those of `{built}`")));
+    }
+    Ok(actions)
 }
 
 impl GraphEnv {
@@ -88,24 +116,68 @@ impl GraphEnv {
             ));
         }
         let mut actions = ActionSet::new(settings.semantics);
-        for ActionSettings { name, settings } in settings.actions {
-            let action_type = LibraryType::deserialize(settings).ok();
-            let Some(with_type) = action_type.and_then(|action_type| action_type.add_to(actions)) else {
-                let got = format!("`{name}`, which is a custom type");
-                return Err(Error::config("an action type", got, "one of the library's action types"));
-            };
-            actions = with_type;
+        for saved in settings.actions {
+            actions = add_type(actions, saved)?;
         }
         if settings.schema.max_nodes > MAX_NODES {
             let n = settings.schema.max_nodes;
             return Err(Error::config("the largest number of nodes in a schema", n, "at most 1048576"));
         }
         let initial = settings.initial_graphs.into_graphs();
+        let size = total_size(&initial);
+        if size > MAX_SIZE {
+            return Err(Error::config("the nodes and edges of all initial graphs", size, "at most 100000"));
+        }
         let Some(first) = initial.first() else {
             return Err(Error::config("initial graphs", "none", "one initial graph for each instance"));
         };
         let env = Self::new(Free, actions, first.clone())?.with_instances(initial)?;
         let env = env.with_scaffold(settings.scaffold)?.with_schema(settings.schema)?;
         Ok(env.with_backward(settings.backward).with_symmetry_correction(settings.corrects_symmetry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::graph::{AddEdge, AddNode};
+
+    /// Returns the message of the error for settings that `edit` has changed.
+    fn refuse(edit: impl FnOnce(&mut Value)) -> String {
+        let actions =
+            ActionSet::new(Semantics::Labelled).with(AddNode::attached(1, 1, 4)).with(AddEdge::new(1));
+        let env = GraphEnv::free(actions, GraphState::undirected(2)).unwrap();
+        let mut settings = settings(&env);
+        assert_eq!(super::settings(&GraphEnv::from_settings(&settings).unwrap()), settings);
+        edit(&mut settings);
+        GraphEnv::from_settings(&settings).unwrap_err().to_string()
+    }
+
+    /// Checks that an action type that wraps one of the library's types, and returns the settings of that
+    /// type, isn't loaded as that type.
+    #[test]
+    fn settings_of_a_type_with_another_name_are_refused() {
+        let message = refuse(|settings| settings["actions"][1]["name"] = json!("rare_edge"));
+        assert!(message.contains("`rare_edge`, whose settings are those of `add_edge`"), "{message}");
+    }
+
+    #[test]
+    fn only_types_without_settings_are_custom() {
+        let message = refuse(|settings| settings["actions"][1]["settings"] = Value::Null);
+        assert!(message.contains("`add_edge`, which is a custom type"), "{message}");
+        let message = refuse(|settings| settings["actions"][1]["settings"]["AddEdge"]["colour"] = json!(1));
+        assert!(
+            message.contains("whose settings can't be read") && message.contains("`colour`"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn large_initial_graphs_are_refused() {
+        let graphs = vec![json!({ "directed": false, "nodes": 10_000 }); 11];
+        let message = refuse(|settings| settings["initial_graphs"] = graphs.into());
+        assert!(message.contains("110000") && message.contains("at most 100000"), "{message}");
     }
 }

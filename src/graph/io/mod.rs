@@ -141,16 +141,18 @@ impl GraphFormat {
 }
 
 /// Reads the graphs of a file. The file's extension determines the format (see [`GraphFormat::from_path`]). A
-/// file in which each line is graph6 or digraph6 is read in these formats, whatever its extension is.
+/// file in which each line is graph6 or digraph6 is read in these formats, unless its extension is `.json`.
 ///
 /// # Errors
 /// [`Error::Io`] if the file can't be read, and the errors of [`GraphFormat::read`].
 pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     let path = path.as_ref();
     let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-    match (GraphFormat::from_path(path), GraphFormat::Graph6.read(&text)) {
-        (GraphFormat::Graph6, graphs) | (_, graphs @ Ok(_)) => graphs,
-        (format, Err(_)) => format.read(&text),
+    match GraphFormat::from_path(path) {
+        GraphFormat::EdgeList => {
+            GraphFormat::Graph6.read(&text).or_else(|_| GraphFormat::EdgeList.read(&text))
+        }
+        format => format.read(&text),
     }
 }
 
@@ -323,6 +325,11 @@ mod tests {
         write_graphs(&json, &ring).unwrap();
         assert!(std::fs::read(&json).unwrap().starts_with(b"[\n{\"directed\":false,\"nodes\":5,"));
         assert_eq!(read_graphs(&json).unwrap(), ring);
+        // A word of JSON can also be a graph in graph6, and graph6 in an edge list is read as such.
+        std::fs::write(&json, "Dhc").unwrap();
+        assert!(matches!(read_graphs(&json), Err(Error::Parse { .. })));
+        std::fs::write(&list, "Dhc").unwrap();
+        assert_eq!(read_graphs(&list).unwrap(), ring);
         // The existing file must stay unchanged if graphs can't be written.
         let coloured = GraphState::from_parts(GraphKind::Directed, &[Node::from_class(1)], &[]).unwrap();
         assert!(write_graphs(&g6, &[coloured]).is_err());

@@ -70,14 +70,15 @@ pub struct GraphNetConfig {
     pub symmetry: SymmetryInput,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
-    /// The factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and
-    /// log F must be of that size. With a factor of 1 a network needs many training steps to reach this size,
-    /// above all for log F. A larger factor shortens the training, but moves an untrained network further
-    /// from the uniform policy.
+    /// The factor on all logits and on log F, above 0 and at most 1e30. If log R is in the hundreds, logits
+    /// and log F must be of that size. With a factor of 1 a network needs many training steps to reach this
+    /// size, above all for log F. A larger factor shortens the training, but moves an untrained network
+    /// further from the uniform policy.
     pub unit: f64,
     /// The initial bias of the exit action's logit. With a bias of 0 an untrained policy takes each legal
     /// action about equally often, so trajectories are long if there are many actions. A larger bias makes
-    /// trajectories shorter, and so the first training steps faster.
+    /// trajectories shorter, and so the first training steps faster. The bias divided by [`unit`](Self::unit)
+    /// must be between -1e30 and 1e30.
     pub initial_exit_bias: f64,
 }
 

@@ -15,6 +15,7 @@ use crate::{Error, Result, Rng};
 
 /// The architecture and size of an [`EdgeMlp`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct EdgeMlpConfig {
     /// The settings of the hidden layers.
     pub mlp: MlpConfig,

@@ -51,7 +51,8 @@ pub struct GraphNet {
     parameters: Parameters,
 }
 
-/// The largest `unit` and the largest initial bias, so that a product fits into 32 bits.
+/// The largest `unit`, and the largest initial bias divided by `unit`, so that a logit times `unit` is finite
+/// in single precision.
 const MAX_LOGIT: f64 = 1e30;
 
 impl GraphNet {
@@ -60,11 +61,11 @@ impl GraphNet {
     /// # Errors
     /// [`Error::Config`] for an embedding below 1, `closed_walks` of 0, attention heads that don't divide the
     /// embedding, a transformer with a norm or a jumping knowledge other than the default, a negative number
-    /// of conditions, a convolution that can't use all edge features of the environment, a `unit` that isn't
-    /// positive and finite, numbers of automorphisms as input in an environment of labelled graphs, a schema
-    /// that no graph can satisfy ([`GraphSchema::check`](crate::graph::GraphSchema::check)), and too many
-    /// slots; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a
-    /// device that isn't available.
+    /// of conditions, a convolution that can't use all edge features of the environment, a `unit` or an
+    /// `initial_exit_bias` outside of its bounds ([`GraphNetConfig`]), numbers of automorphisms as input in
+    /// an environment of labelled graphs, a schema that no graph can satisfy
+    /// ([`GraphSchema::check`](crate::graph::GraphSchema::check)), and too many slots; [`Error::Contract`]
+    /// for an initial graph that violates the schema; [`Error::Device`] for a device that isn't available.
     pub fn new(
         env: &GraphEnv,
         config: GraphNetConfig,
@@ -110,10 +111,11 @@ impl GraphNet {
     /// `jumping`, `ablation`, `global`) are ignored.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative number of conditions, a `unit` that isn't positive and finite,
-    /// numbers of automorphisms as input in an environment of labelled graphs, a schema that no graph can
-    /// satisfy, too many slots, and layers of width below 1; [`Error::Contract`] for an initial graph that
-    /// violates the schema; [`Error::Device`] for a device that isn't available.
+    /// [`Error::Config`] for a negative number of conditions, a `unit` or an `initial_exit_bias` outside of
+    /// its bounds ([`GraphNetConfig`]), numbers of automorphisms as input in an environment of labelled
+    /// graphs, a schema that no graph can satisfy, too many slots, and layers of width below 1;
+    /// [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device that
+    /// isn't available.
     pub fn with_torso<T: Torso + Send + 'static>(
         env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> T,

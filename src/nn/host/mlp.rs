@@ -113,6 +113,10 @@ impl HostMlp {
         Self { activation: mlp.activation, input_layer: None, hidden: hidden.collect(), output }
     }
 
+    pub(in crate::nn) fn inputs(&self) -> usize {
+        self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs()
+    }
+
     pub(in crate::nn) fn outputs(&self) -> usize {
         self.output.outputs()
     }
@@ -125,7 +129,7 @@ impl HostMlp {
     pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
         // Many rows are divided into parts of up to `ROWS_PER_TASK` rows. A thread computes all layers for
         // one part, so that the part's rows stay in the cache of its core.
-        let inputs = self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs();
+        let inputs = self.inputs();
         if rows <= ROWS_PER_TASK || inputs == 0 {
             return self.forward_block(x, rows);
         }

@@ -7,6 +7,7 @@ use crate::nn::Scope;
 
 /// The settings of a multi-layer perceptron, except its numbers of inputs and outputs.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MlpConfig {
     /// The widths of the hidden layers. An empty list gives a linear model.
     pub hidden: Vec<i64>,

@@ -31,6 +31,7 @@ pub enum SequenceKind {
 
 /// The architecture and size of a sequence network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SequenceNetConfig {
     /// The architecture of the network.
     pub kind: SequenceKind,

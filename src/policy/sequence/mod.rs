@@ -6,7 +6,6 @@ mod prefixes;
 pub use prefixes::SequenceLayout;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 use super::dense::count_actions;
 use super::estimators::checked_conditions;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Rows, Slots, VectorStates};
+use crate::env::{Direction, DiscreteEnv, Reals, Rows, Slots, VectorStates};
 use crate::nn::{
     Estimators, EstimatorsConfig, Linear, MlpConfig, NetworkOutput, Parameters, SequenceNet,
     SequenceNetConfig,
@@ -29,6 +28,7 @@ use prefixes::Prefixes;
 
 /// The architecture and size of a [`SequencePolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SequencePolicyConfig {
     /// The network whose input is the sequence.
     pub net: SequenceNetConfig,
@@ -199,7 +199,7 @@ impl SequencePolicy {
         }
         let conditions = self.conditions.as_ref().zip(conditions);
         let group = match conditions {
-            Some((_, conditions)) => number_rows(conditions)?,
+            Some((_, conditions)) => Reals::from_tensor(conditions)?.group().group_of,
             None => vec![0; prefixes.len()],
         };
         let maximal = prefixes.maximal(&group);
@@ -211,20 +211,6 @@ impl SequencePolicy {
         let out = self.net.forward(&inputs, context.as_ref());
         Ok(out.reshape([-1, self.config.net.width]).index_select(0, &last))
     }
-}
-
-/// Returns a number for each row of a matrix. Two rows have the same number if they are equal.
-fn number_rows(rows: &Tensor) -> Result<Vec<usize>> {
-    let width = rows.size()[1] as usize;
-    let values =
-        Vec::<f64>::try_from(rows.detach().to_device(Device::Cpu).to_kind(Kind::Double).reshape([-1]))?;
-    let mut numbers: HashMap<Vec<u64>, usize> = HashMap::new();
-    let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<u64>>();
-    let number = |row| {
-        let next = numbers.len();
-        *numbers.entry(bits(row)).or_insert(next)
-    };
-    Ok(values.chunks_exact(width).map(number).collect())
 }
 
 impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for SequencePolicy {

@@ -14,6 +14,7 @@ use crate::{Error, Result};
 /// # let _ = layout;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SequenceLayout {
     /// The number of values that an entry can have. The values are `0..values`.
     pub values: usize,

@@ -1,7 +1,6 @@
 //! A check that the reward still returns the values that the replay buffer stores.
 
 use crate::Result;
-use crate::env::Rows;
 use crate::error::Warning;
 use crate::rollout::Container;
 use crate::train::{TrainEnv, Trainer};
@@ -45,7 +44,10 @@ pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<O
     let Some((row, now)) = find_changed(known, || probes.log_rewards(trainer.reward()))? else {
         return Ok(None);
     };
-    let object = probes.terminal_states().describe(row).unwrap_or_else(|| "a replayed object".to_owned());
+    let object = trainer
+        .env()
+        .describe_state(probes.terminal_states(), row)
+        .unwrap_or_else(|| "a replayed object".to_owned());
     Ok(Some(Warning::RewardChanged { step, object, before: known[row], now }))
 }
 

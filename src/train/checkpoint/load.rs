@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
 use super::differences::describe_changes;
 use super::{Checkpoint, no_parameters};
@@ -37,7 +37,9 @@ impl<E: Env + fmt::Debug> fmt::Debug for LoadedPolicy<E> {
     }
 }
 
-/// An environment whose policies can be built from the settings in a checkpoint.
+/// An environment whose policies can be built from the settings in a checkpoint. The trait is meant for the
+/// environments of this library only: for another environment, build the policy, and fill its parameters by
+/// [`Checkpoint::restore`].
 pub trait BuildPolicy: Env + Sized {
     /// Builds the policy that has these settings ([`Policy::settings`]) in `parameters`, which are empty and
     /// accept only parameters with the names and shapes of the checkpoint. Initial values don't matter.
@@ -94,8 +96,10 @@ pub fn load(path: impl AsRef<Path>) -> Result<LoadedPolicy<GraphEnv>> {
 /// load onto a GPU.
 ///
 /// The policy of a [`VectorEnv`] may be a [`SequencePolicy`], or an [`MlpPolicy`] with [`KHot`],
-/// [`ScaledEntries`], [`ByNumber`] or [`Enumeration`]. Checkpoints store no settings of a `VectorEnv`, so
-/// only the shape of the network shows if it belongs to another environment.
+/// [`ScaledEntries`], [`ByNumber`] or [`Enumeration`]. Environments made from
+/// [`VectorRules`](crate::env::VectorRules) have no settings, so only the shape of the network shows if it
+/// belongs to another environment. Custom rules of graphs are compared only if they implement
+/// [`GraphRules::settings`](crate::graph::GraphRules::settings).
 ///
 /// ```
 /// use gfn::examples::word_env;
@@ -159,12 +163,12 @@ fn build<E: BuildPolicy>(checkpoint: &Checkpoint, env: E, device: Device) -> Res
             an earlier version of this library saved it";
         return Err(refuse(problem.to_owned()));
     }
-    let model = &checkpoint.manifest().model;
-    check_sizes(settings, model.iter().map(|spec| spec.shape.iter().product::<i64>()).sum())
-        .map_err(|error| refuse(error.to_string()))?;
-    let is_double = model.first().is_some_and(|spec| spec.kind == TensorKind::F64);
+    let model = saved_parameters(checkpoint)?;
+    let n_elements = model.iter().map(|(_, tensor)| tensor.numel()).sum();
+    check_sizes(settings, n_elements, model.len()).map_err(|error| refuse(error.to_string()))?;
+    let is_double = model.first().is_some_and(|(_, tensor)| tensor.kind() == Kind::Double);
     let kind = if is_double { Kind::Double } else { Kind::Float };
-    let shapes: HashMap<_, _> = model.iter().map(|spec| (spec.name.clone(), spec.shape.clone())).collect();
+    let shapes: HashMap<_, _> = model.into_iter().map(|(name, tensor)| (name, tensor.size())).collect();
     let parameters = Parameters::with_expected(device, kind, shapes);
     parameters.check()?;
     let policy = env.build_policy(settings, parameters).map_err(|error| refuse(error.to_string()))?;
@@ -172,27 +176,55 @@ fn build<E: BuildPolicy>(checkpoint: &Checkpoint, env: E, device: Device) -> Res
     Ok(LoadedPolicy { env, policy, steps_done: checkpoint.manifest().step })
 }
 
+/// Returns the parameters in the checkpoint.
+///
+/// # Errors
+/// [`Error::File`] if the manifest lists other parameters.
+fn saved_parameters(checkpoint: &Checkpoint) -> Result<Vec<(String, Tensor)>> {
+    let tensors = checkpoint.section("model");
+    let mut listed: HashMap<_, _> = checkpoint.manifest().model.iter().map(|s| (&s.name, s)).collect();
+    let is_listed = |(name, tensor): &(String, Tensor)| {
+        listed.remove(name).is_some_and(|spec| {
+            spec.shape == tensor.size() && TensorKind::from_tensor(tensor) == Some(spec.kind)
+        })
+    };
+    if tensors.len() == checkpoint.manifest().model.len() && tensors.iter().all(is_listed) {
+        return Ok(tensors);
+    }
+    let problem = "the manifest lists other parameters than the file of tensors has";
+    Err(Error::file(&checkpoint.path, problem, "the checkpoint is damaged: use another one"))
+}
+
 /// Checks that all integers in the settings of a policy are at most the number of elements of its parameters
-/// (or 65,536, the number of values of a vector's entry). Larger numbers of a damaged or false file could
-/// overflow, or build more layers than fit into memory.
-fn check_sizes(settings: &Value, n_elements: i64) -> Result<()> {
+/// (or 65,536, the number of values of a vector's entry), and that there are at most as many layers as
+/// parameters. Larger numbers of a damaged or false file could overflow, or build more layers than fit into
+/// memory.
+fn check_sizes(settings: &Value, n_elements: usize, n_parameters: usize) -> Result<()> {
     /// The setting that is a limit in bytes and not a size of the network.
     const CACHE: &str = "cache_bytes";
-    let most = n_elements.max(1 << 16);
+    /// The setting that is a number of layers.
+    const LAYERS: &str = "layers";
+    let check = |number: &Value, most: usize, expected| {
+        let size = number.as_i64().and_then(i64::checked_abs).and_then(|size| usize::try_from(size).ok());
+        if size.is_some_and(|size| size <= most) || number.is_f64() {
+            return Ok(());
+        }
+        Err(Error::config("a size in the settings", number, expected))
+    };
     match settings {
-        Value::Number(number) if number.is_i64() || number.is_u64() => {
-            let size = number.as_i64().and_then(i64::checked_abs);
-            if size.is_some_and(|size| size <= most) {
-                return Ok(());
+        Value::Number(_) => {
+            check(settings, n_elements.max(1 << 16), "at most the number of elements of all parameters")
+        }
+        Value::Array(entries) => {
+            entries.iter().try_for_each(|entry| check_sizes(entry, n_elements, n_parameters))
+        }
+        Value::Object(entries) => entries.iter().try_for_each(|(name, entry)| match entry {
+            Value::Number(_) if name == LAYERS => {
+                check(entry, n_parameters, "at most the number of parameters")
             }
-            let expected = "at most the number of elements of all parameters";
-            Err(Error::config("a size in the settings", number, expected))
-        }
-        Value::Array(entries) => entries.iter().try_for_each(|entry| check_sizes(entry, n_elements)),
-        Value::Object(entries) => {
-            let mut sizes = entries.iter().filter(|(name, _)| *name != CACHE);
-            sizes.try_for_each(|(_, entry)| check_sizes(entry, n_elements))
-        }
+            _ if name == CACHE => Ok(()),
+            _ => check_sizes(entry, n_elements, n_parameters),
+        }),
         _ => Ok(()),
     }
 }
@@ -260,5 +292,53 @@ impl BuildPolicy for VectorEnv {
                 Box::new(SequencePolicy::with_parameters(self, layout, config, parameters, rng)?)
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{ActionSet, AddEdge, GraphState, Semantics};
+
+    /// Checks that sizes are compared with the tensors of a file, and not with a list in its manifest, which
+    /// may be false.
+    #[test]
+    fn manifests_that_list_other_parameters_are_refused() {
+        let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+        let env = GraphEnv::free(actions, GraphState::undirected(3)).unwrap();
+        let config = GraphNetConfig { embedding: 4, ..GraphNetConfig::default() };
+        let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+        let policy = GraphPolicy(net);
+        let parameters = Policy::<GraphEnv>::parameters(&policy).unwrap();
+        let settings = Policy::<GraphEnv>::settings(&policy);
+        let state = serde_json::json!({ "env": env.settings(), "policy": settings });
+        let path = std::env::temp_dir().join(format!("gfn-forged-{}", std::process::id()));
+        let load = |forge: fn(&mut Checkpoint)| {
+            let mut checkpoint = Checkpoint::new(parameters, 0, state.clone()).unwrap();
+            forge(&mut checkpoint);
+            checkpoint.save(&path).unwrap();
+            super::load(&path).map(drop)
+        };
+        load(|_| ()).unwrap();
+        let forgeries: [fn(&mut Checkpoint); 4] = [
+            |checkpoint| checkpoint.manifest.model[0].shape = vec![1 << 40, 1 << 40],
+            |checkpoint| checkpoint.manifest.model[0].kind = TensorKind::F64,
+            |checkpoint| checkpoint.manifest.model[0].name = checkpoint.manifest.model[1].name.clone(),
+            |checkpoint| drop(checkpoint.manifest.model.pop()),
+        ];
+        for forge in forgeries {
+            let error = load(forge).unwrap_err();
+            assert!(matches!(error, Error::File { .. }), "{error:?}");
+            assert!(error.to_string().contains("lists other parameters"), "{error}");
+        }
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn there_are_at_most_as_many_layers_as_parameters() {
+        let settings = |layers: u64| serde_json::json!({ "net": { "layers": layers, "width": 65_536 } });
+        assert!(check_sizes(&settings(12), 100, 12).is_ok());
+        let error = check_sizes(&settings(13), 100, 12).unwrap_err().to_string();
+        assert!(error.contains("at most the number of parameters"), "{error}");
     }
 }

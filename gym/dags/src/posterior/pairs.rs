@@ -239,7 +239,11 @@ impl PairMatrix {
     pub fn to_dot(&self, names: &[String], threshold: f64) -> Result<String> {
         self.check(names.len())?;
         if !(threshold > 0.0 && threshold <= 1.0) {
-            return Err(Error::config("the threshold of edges", threshold, "a probability above 0"));
+            return Err(Error::config(
+                "the threshold of edges",
+                threshold,
+                "a probability above 0 and at most 1",
+            ));
         }
         let quoted = |name: &String| format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
         let mut lines: Vec<String> = names.iter().map(|name| format!("  {};", quoted(name))).collect();

@@ -54,8 +54,7 @@ impl<S: LocalScore> CachedScores<S> {
     /// Creates an empty cache, which is filled when scores are requested.
     #[must_use]
     pub fn new(score: S) -> Self {
-        let maps = (0..score.n_nodes()).map(|_| RwLock::default()).collect();
-        Self(Arc::new(Cache { score, table: Vec::new(), maps }))
+        Self(Arc::new(Cache::new(score)))
     }
 
     /// Creates a cache and computes the scores of all parent sets in advance, on all threads. With
@@ -76,8 +75,7 @@ impl<S: LocalScore> CachedScores<S> {
                 when they are needed";
             return Err(Error::config("scores to compute ahead", got, expected));
         }
-        let maps = (0..n).map(|_| RwLock::default()).collect();
-        let mut out = Cache { score, table: Vec::new(), maps };
+        let mut out = Cache::new(score);
         let mut table = if n <= MAX_TABLE_NODES { vec![f64::NAN; n << n] } else { Vec::new() };
         for node in 0..n {
             let others: Vec<usize> = (0..n).filter(|&other| other != node).collect();
@@ -109,7 +107,13 @@ impl<S: LocalScore> CachedScores<S> {
     }
 }
 
-impl<S> Cache<S> {
+impl<S: LocalScore> Cache<S> {
+    /// Creates an empty cache without a table.
+    fn new(score: S) -> Self {
+        let maps = (0..score.n_nodes()).map(|_| RwLock::default()).collect();
+        Self { score, table: Vec::new(), maps }
+    }
+
     fn insert(&self, node: usize, parents: NodeSet, value: f64) {
         let mut map = self.maps[node].write().unwrap_or_else(PoisonError::into_inner);
         if map.len() < MAX_SCORES / self.maps.len() {

@@ -67,7 +67,7 @@ impl VectorRules for Qm9Str {
         LENGTH
     }
     fn n_values(&self) -> usize {
-        N + 1
+        Self::VALUES
     }
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { 2 * N } else { 2 }

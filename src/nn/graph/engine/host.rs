@@ -26,6 +26,13 @@ impl<'a> HostGraphs<'a> {
     pub(in crate::nn) fn new(arrays: &'a GraphArrays, packed: &'a Packed) -> Self {
         Self { arrays, packed, shape_error: Cell::new(None) }
     }
+
+    /// Stores the error for rows that don't fit a layer with this weight, and returns rows of zeros.
+    #[cold]
+    fn refuse_width(&self, weight: &Tensor, rows: &HostRows, outputs: usize) -> HostRows {
+        self.fits_layer(weight, rows);
+        HostRows::zeros(rows.len(), outputs)
+    }
 }
 
 /// Rows of numbers of equal width, concatenated.
@@ -102,10 +109,10 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn linear(&self, layer: &Linear, rows: &HostRows) -> HostRows {
-        if !self.fits_layer(layer.weight(), rows) {
-            return self.zeros_for(rows, layer.weight().size()[0]);
-        }
         let packed = self.packed.get_or_pack(&[layer.weight()], || HostLinear::from_linear(layer));
+        if packed.inputs() != rows.width {
+            return self.refuse_width(layer.weight(), rows, packed.outputs());
+        }
         HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() }
     }
 
@@ -117,10 +124,10 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn mlp(&self, mlp: &Mlp, rows: &HostRows) -> HostRows {
-        if !self.fits_layer(mlp.input_weight(), rows) {
-            return self.zeros_for(rows, mlp.output.weight().size()[0]);
-        }
         let packed = self.packed.get_or_pack(&[mlp.output.weight()], || HostMlp::from_mlp(mlp));
+        if packed.inputs() != rows.width {
+            return self.refuse_width(mlp.input_weight(), rows, packed.outputs());
+        }
         HostRows { values: packed.forward(rows.values.clone(), rows.len()), width: packed.outputs() }
     }
 

@@ -50,9 +50,9 @@ pub trait Engine {
     /// Converts row indices to the type that [`gather`](Self::gather) and [`sum`](Self::sum) need.
     fn index(&self, rows: Vec<i64>) -> Self::Index;
 
-    /// Converts a parameter `[width]` to a single row, which [`add`](Self::add) can add to all rows. The
-    /// parameter must be a tensor that a layer or a network stores, not a temporary one, because the host
-    /// engine copies each parameter only once per roll-out, and caches the copy.
+    /// Converts a parameter `[width]` to a single row `[1, width]`, which [`add`](Self::add) can add to all
+    /// rows. The parameter must be a tensor that a layer or a network stores, not a temporary one, because
+    /// the host engine copies each parameter only once per roll-out, and caches the copy.
     fn parameter(&self, parameter: &Tensor) -> Self::Rows;
 
     /// Computes rows, each of which is the sum of `each` vectors of a learned table `[vectors, width]`. Row
@@ -119,7 +119,8 @@ pub trait Engine {
 
     /// Computes the elementwise maximum of the rows of each node's neighbours, from one row per node. Two
     /// nodes are neighbours if an edge joins them, in either direction. The result is 0 for a node without
-    /// neighbours. If several neighbours have the maximum, they share its gradient equally.
+    /// neighbours. If several neighbours have the maximum, they share its gradient equally. A neighbour
+    /// counts once, also if edges join it to the node in both directions.
     fn max_over_neighbours(&self, nodes: &Self::Rows) -> Self::Rows;
 
     /// Adds the message `relu(rows[entries[m]] + edges[messages[m]])` to row `receivers[m]` of `to`, for each

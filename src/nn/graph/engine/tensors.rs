@@ -91,7 +91,7 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn parameter(&self, parameter: &Tensor) -> Tensor {
-        parameter.shallow_clone()
+        parameter.view([1, -1])
     }
 
     fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> Tensor {
@@ -142,7 +142,7 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn add(&self, rows: Tensor, others: &Tensor) -> Tensor {
-        let is_single = others.numel() as i64 == rows.size()[1];
+        let is_single = others.size() == [1, rows.size()[1]];
         if is_single || self.have_equal_shapes(&rows, others) { rows + others } else { rows }
     }
 
@@ -189,15 +189,25 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn max_over_neighbours(&self, nodes: &Tensor) -> Tensor {
-        let none = nodes.zeros_like();
+        let zeros = nodes.zeros_like();
         let edges = &self.batch.arrays.edges;
         if !self.has_row_per_node(nodes) || edges.is_empty() {
-            return none;
+            return zeros;
         }
-        let ends: Vec<(u32, u32)> = edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
-        let ends = self.batch.ends(&ends);
-        let sent = nodes.index_select(0, &ends.get(0));
-        none.index_reduce(0, &ends.get(1), &sent, "amax", false)
+        // Each neighbour of a node is listed once, even if edges join the two nodes in both directions.
+        let mut messages: Vec<(u32, u32)> = edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
+        messages.sort_unstable();
+        messages.dedup();
+        let mut degrees = vec![0; self.batch.arrays.nodes.len()];
+        for &(receiver, _) in &messages {
+            degrees[receiver as usize] += 1;
+        }
+        let degrees = self.index(degrees);
+        let sent = nodes.index_select(0, &self.batch.ends(&messages).get(1));
+        // The initial value must not be 0: it would share the gradient with neighbours whose maximum is 0.
+        let most =
+            Tensor::segment_reduce(&sent, "max", Some(&degrees), None, None, 0, false, f64::NEG_INFINITY);
+        most.where_self(&degrees.gt(0).unsqueeze(1), &zeros)
     }
 
     fn add_messages(

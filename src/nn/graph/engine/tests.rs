@@ -23,8 +23,8 @@ fn random_graphs(kind: GraphKind, rng: &mut Rng) -> GraphStates {
     GraphStates::from(graphs)
 }
 
-/// Returns the row and column in which each entry of the maximum over neighbours stands, by a search through
-/// all pairs of nodes; `None` if the node has no neighbours.
+/// Returns the index in `values` of each entry of the maximum over neighbours, by a search through all pairs
+/// of nodes; `None` if the node has no neighbours.
 fn largest_neighbours(states: &GraphStates, values: &[f64], width: usize) -> Vec<Option<usize>> {
     let mut out = Vec::new();
     let mut first = 0;
@@ -88,20 +88,31 @@ fn the_maximum_over_neighbours_is_that_of_a_search() {
     }
 }
 
-/// Checks by hand that equal neighbours share the gradient, and that graphs without edges give 0.
+/// Checks by hand that equal neighbours share the gradient, each of them once, that a maximum of 0 passes the
+/// whole gradient to its neighbours, and that graphs without edges give 0.
 #[test]
 fn equal_neighbours_share_the_gradient() {
     let mut star = GraphState::undirected(3);
     star.add_edge(0, 1, Edge::default()).unwrap();
     star.add_edge(0, 2, Edge::default()).unwrap();
-    for (graph, expected, gradient) in
-        [(star, [2.0, 1.0, 1.0], [2.0, 0.5, 0.5]), (GraphState::undirected(3), [0.0; 3], [0.0; 3])]
-    {
+    let mut both_ways = GraphState::directed(3);
+    for (a, b) in [(0, 1), (1, 0), (2, 0)] {
+        both_ways.add_edge(a, b, Edge::default()).unwrap();
+    }
+    let lonely = GraphState::undirected(3);
+    for (graph, values, expected, gradient) in [
+        (star.clone(), [1.0, 2.0, 2.0], [2.0, 1.0, 1.0], [2.0, 0.5, 0.5]),
+        (star.clone(), [1.0, 0.0, -1.0], [0.0, 1.0, 1.0], [2.0, 1.0, 0.0]),
+        (star, [1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [2.0, 0.5, 0.5]),
+        (both_ways, [1.0, 2.0, 2.0], [2.0, 1.0, 1.0], [2.0, 0.5, 0.5]),
+        (lonely, [1.0, 2.0, 2.0], [0.0; 3], [0.0; 3]),
+    ] {
+        let kind = graph.kind();
         let states = GraphStates::from(vec![graph]);
-        let schema = GraphSchema::plain(GraphKind::Undirected, 3);
+        let schema = GraphSchema::plain(kind, 3);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let engine = TensorGraphs::new(&batch, Kind::Double);
-        let nodes = engine.rows(&[1.0, 2.0, 2.0], 1).set_requires_grad(true);
+        let nodes = engine.rows(&values, 1).set_requires_grad(true);
         let most = engine.max_over_neighbours(&nodes);
         assert_eq!(Vec::<f64>::try_from(most.view(-1)).unwrap(), expected);
         (&most + &nodes * 0.0).sum(Kind::Double).backward();

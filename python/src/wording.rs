@@ -80,6 +80,10 @@ const PHRASES: &[(&str, &str)] = &[
         "`SetNodeAttr`, or distinguish nodes by their labels, `Semantics::Labelled`",
         "`SetNodeAttribute`, or distinguish nodes by their labels, `labelled=True`",
     ),
+    (
+        "(the format is described at `GraphState`'s `Serialize`)",
+        "(`Graphs.json` returns this format, which `from_json` describes)",
+    ),
     // The names of types of moves, which `Moves.types` has, too.
     ("remove_node_attr", "clear_node_attribute"),
     ("remove_edge_attr", "clear_edge_attribute"),

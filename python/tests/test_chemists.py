@@ -101,12 +101,41 @@ def test_empty_cells_of_a_column_are_no_molecules():
     for column in (frame["smiles"], frame["smiles"].tolist(), tuple(frame["smiles"]), frame["smiles"].array):
         assert env.accepts(column).tolist() == [True, False, False, False, False, True]
         assert set(env.refusals(column)) == {1, 2, 3, 4}
-        smiles, report = gfn.read_molecules(column)
+        smiles, report, rows = gfn.read_molecules(column)
         assert canonical(smiles) == ["CCO", "CCN"] and report.endswith("4 entries are empty")
+        assert rows == [0, 5]
     assert "the entry is empty" in env.refusals(frame["smiles"])[1]
     assert gfn.read_molecules(np.array(["CCO"])).report == "1 molecule read; 0 lines skipped"
     refused(lambda: env.accepts([1.5]), TypeError, "has a float in row 0")
-    refused(lambda: env.states(["CCO", None]), TypeError, "has a NoneType in row 1")
+    empty = "has a NoneType in row 1, an empty cell: drop it, or use `read_molecules`"
+    for call in (env.states, gfn.canonical_smiles, lambda it: gfn.Fragments.from_data(it, 3)):
+        refused(lambda: call(["CCO", None]), TypeError, empty)
+    refused(lambda: gfn.Ranking(["CCO", None], [0.0, 1.0]), TypeError, empty)
+    refused(lambda: gfn.read_molecules(frame), TypeError, r"a data frame: .*frame\[\"smiles\"\]")
+    env = gfn.Molecules(8, scaffold="c1ccc([*:1])cc1")
+    for call in (env.accepts, env.refusals):
+        refused(lambda: call(["Cc1ccccc1"]), ValueError, "an environment with a scaffold can't convert")
+
+
+def test_molecules_that_are_read_are_joined_with_their_rows(tmp_path):
+    names = [f"name {k}" for k in range(7)]
+    texts = ["CCO", "[Pt]", "CCN", "C1CC", "CC[O-]\nC", "C", "N"]
+    read = gfn.read_molecules(texts)
+    assert read.rows == [0, 2, 4, 5, 6] and read.smiles[2] == "CCO"
+    assert 'row 1, "[Pt]"' in read.report and 'row 3, "C1CC"' in read.report
+    refused(
+        lambda: gfn.read_molecules(["", "[Pt]"]), ValueError, "a list of 2 items, of which none .*row 1, .*Pt"
+    )
+    refused(lambda: gfn.read_molecules(texts, column="x"), ValueError, "column is 'x' for a list")
+    # Quoted fields go over several lines, and empty lines are no rows, as in pandas.
+    table = pandas.DataFrame({"name": names, "smiles": ["CCO\n", *texts[1:4], "CC", *texts[5:]]})
+    path = tmp_path / "table.csv"
+    path.write_text(table.to_csv(index=False).replace("name 2", "\nname 2"))
+    rows = gfn.read_molecules(path).rows
+    assert rows == [0, 2, 4, 5, 6] and pandas.read_csv(path)["name"].iloc[rows[1]] == "name 2"
+    ranking = gfn.Ranking(["CCO", "CC", "C"], [0.0, 2.0, 1.0])
+    (tmp_path / "some.sdf").write_text(ranking.sdf())
+    assert gfn.read_molecules(tmp_path / "some.sdf").rows == [0, 1, 2]
 
 
 def test_equal_molecules_have_equal_canonical_smiles():

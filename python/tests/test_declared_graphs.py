@@ -4,6 +4,7 @@ rules, or input graphs."""
 import itertools
 import math
 import pickle
+import warnings
 
 import gfn_rs as gfn
 import networkx as nx
@@ -424,6 +425,26 @@ def test_one_policy_learns_several_graphs():
     )
     assert set(graphs.n_nodes.tolist()) == {5, 6} and (sizes[graphs.n_nodes == 5] == 2).all()
     refused(trainer.exact, ValueError, "`instance=k`")
+    assert set(trainer.sample(50, instance=1).n_nodes.tolist()) == {env.graphs.n_nodes[1]}
+    picked = np.arange(30) % 2
+    assert trainer.sample(30, instance=picked).n_nodes.tolist() == env.graphs.n_nodes[picked].tolist()
+    for wrong, kind in ((2, (ValueError, IndexError)), ([0], ValueError), (-1, ValueError)):
+        refused(lambda: trainer.sample(3, instance=wrong), kind, "instance")
+
+
+def test_a_policy_that_knows_the_numbers_of_nodes_is_warned_of():
+    def warned(graphs, identity):
+        net = gfn.GraphNet(embedding=8, identity=identity)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            env = gfn.IndependentSet(graphs)
+            trainer = gfn.Trainer(env, gfn.SizeReward(), net, gfn.DetailedBalance(), batch=4)
+        assert trainer.warnings == [str(each.message) for each in caught]
+        return any("identity of GraphNet is True for 2" in message for message in trainer.warnings)
+
+    several = graphs_of(*GRAPHS[:2])
+    assert warned(several, True) and not warned(several, False) and not warned(several[:1], True)
+    refused(lambda: gfn.Cut([nx.path_graph(3)]), TypeError, "Cut.graphs is a list: .*`Graphs.from_networkx")
 
 
 @pytest.mark.parametrize("kind", [gfn.IndependentSet, gfn.Clique, gfn.DominatingSet, gfn.Cut])

@@ -294,6 +294,16 @@ def test_tensors_of_any_kind_are_log_rewards(threads):
         (lambda it: gfn.ParallelReward(3, it), TypeError, "function is int"),
         (lambda it: gfn.ParallelReward(Partial, it), TypeError, "function is Partial"),
         (
+            lambda it: gfn.ParallelReward(gfn.CachedReward(reward), it),
+            TypeError,
+            r"CachedReward\(ParallelReward\(function, executor\)\)",
+        ),
+        (
+            lambda it: gfn.ParallelReward(wide, it)(gfn.Molecules(3).states(["OCC"])),
+            RuntimeError,
+            "The object is CCO",
+        ),
+        (
             lambda it: gfn.ParallelReward(reward, 8),
             TypeError,
             "executor is int: expected a concurrent.futures.Executor",
@@ -330,7 +340,7 @@ def test_what_is_refused(threads, make, kind, words):
 
 
 def test_a_function_that_no_process_can_have_says_so(processes):
-    with pytest.raises(RuntimeError, match=r"object \d+ of 16 failed with .*(pickle|local)"):
+    with pytest.raises(RuntimeError, match=r"object \d+ of 16 failed with .*(pickle|local).*top level"):
         gfn.ParallelReward(lambda points: reward(points), processes)(POINTS)
     # The call fails for all objects, because the function can't be pickled. If all of them got the log R of
     # `on_failure`, the reward would be constant, so an error is expected instead.

@@ -98,6 +98,12 @@ def test_the_best_are_ranked_once_each_and_written(tmp_path):
     ranking = gfn.Ranking(rows, score.log_scores(rows), score)
     assert len(ranking) == 6 and ranking.log_scores.tolist() == sorted(ranking.log_scores, reverse=True)
     assert np.allclose(np.log(ranking.columns["qed"]), ranking.log_scores)
+    text = repr(ranking)
+    assert text.startswith("Ranking of 6 molecules") and text.endswith(ranking.csv().rstrip())
+    many = gfn.Ranking(["C" * n for n in range(1, 15)], -np.arange(14.0))
+    assert repr(many).splitlines()[1:12] == many.csv().splitlines()[:11] and "and 4 more" in repr(many)
+    frame = ranking.frame()
+    assert list(frame) == ["smiles", "log_score", "qed"] and frame["smiles"].tolist() == ranking.smiles
     assert ranking.best(2).smiles == ranking.smiles[:2] and len(ranking.diverse(9, 0.01)) < 6
     # Aspirin and xylene have the same scaffold, and ethanol has no scaffold.
     assert len(ranking.best_per_scaffold()) == 5
@@ -114,6 +120,7 @@ def test_the_best_are_ranked_once_each_and_written(tmp_path):
         Chem.CanonSmiles(text) for text in ranking.smiles
     ]
     assert [float(molecule.GetProp("qed")) for molecule in read] == ranking.columns["qed"].tolist()
+    assert [float(molecule.GetProp("log_score")) for molecule in read] == ranking.log_scores.tolist()
     assert ranking.sdf() == (tmp_path / "out" / "molecules.sdf").read_text()
     html = ranking._repr_html_()
     assert html.count("<svg") == 6 and "<th>qed</th>" in html and ranking.svg().startswith("<svg")

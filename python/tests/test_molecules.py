@@ -366,7 +366,7 @@ def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
     path.write_text(
         "smiles,name\nCCO,ethanol\n[Na+].CC(=O)[O-],a salt\n\nC[C@H](N)O,x\nC1CC,open\n[Pt],metal\n"
     )
-    smiles, report = gfn.read_molecules(path)
+    smiles, report, rows = gfn.read_molecules(path)
     assert [canonical(text) for text in smiles] == [
         canonical(text) for text in ("CCO", "CC(=O)O", "C[C@H](N)O")
     ]
@@ -374,7 +374,7 @@ def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
         "3 molecules read (1 without smaller parts, 1 neutralised); 2 lines skipped; 1 with an element"
     )
     assert 'line 1, "smiles"' not in report and 'line 6, "C1CC"' in report
-    assert gfn.read_molecules(str(path)) == (smiles, report)
+    assert gfn.read_molecules(str(path)) == (smiles, report, rows)
     assert gfn.read_molecules(path, cleanup=False).smiles == [smiles[0], smiles[2]]
     assert gfn.read_molecules(np.array(["CCO ethanol", "[2H]O"])).smiles == ["CCO", "O"]
     ranking = gfn.Ranking(smiles, np.arange(3.0))
@@ -409,7 +409,7 @@ def test_tables_are_read_by_their_column(tmp_path, text, packed):
 
     path = tmp_path / ("table.csv.gz" if packed else "table.csv")
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode("utf-8-sig"))
-    smiles, report = gfn.read_molecules(path)
+    smiles, report, rows = gfn.read_molecules(path)
     assert [canonical(text) for text in smiles] == [canonical(text) for text in ("CC(C)(C)c1ccccc1", "CCO")]
     assert report == "2 molecules read; 0 lines skipped"
 

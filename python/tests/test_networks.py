@@ -593,6 +593,21 @@ def test_a_checkpoint_is_loaded_without_the_program_that_trained(tmp_path):
         assert all(torch.equal(p, theirs[name]) for name, p in again.named_parameters())
 
 
+def test_a_policy_is_loaded_for_other_input_graphs(tmp_path):
+    sets = [gfn.IndependentSet(gfn.Graphs.from_networkx([nx.cycle_graph(n)])) for n in (4, 5)]
+    net = gfn.GraphNet(embedding=8, identity=False)
+    gfn.Trainer(sets[0], gfn.SizeReward(), net, gfn.DetailedBalance(), batch=4).fit(1).save(tmp_path / "sets")
+    network = gfn.load(tmp_path / "sets", env=sets[1])
+    assert gfn.Sampler(sets[1], network).sample(2).terminal.n_nodes.tolist() == [5, 5]
+    with pytest.raises(ValueError, match="for_size is True, in the checkpoint False"):
+        gfn.load(tmp_path / "sets", env=gfn.IndependentSet(sets[1].graphs, for_size=True))
+    env = gfn.Molecules(4, ["C", "N"])
+    gfn.Trainer(env, zero, gfn.GraphNet(embedding=8), batch=4).fit(1).save(tmp_path / "m")
+    gfn.load(tmp_path / "m", env=gfn.Molecules(4, ("C", "N")))
+    with pytest.raises(ValueError, match=r"elements\[1\] is 'O', in the checkpoint 'N'"):
+        gfn.load(tmp_path / "m", env=gfn.Molecules(4, ["C", "O"]))
+
+
 def test_what_a_checkpoint_can_not_hold_is_asked_for(tmp_path):
     class Even(gfn.GraphRules):
         def can_exit(self, graphs):
@@ -603,6 +618,14 @@ def test_what_a_checkpoint_can_not_hold_is_asked_for(tmp_path):
     with pytest.raises(ValueError, match="env has a custom Even.*env="):
         gfn.load(tmp_path / "rules")
     assert len(gfn.Sampler(env, gfn.load(tmp_path / "rules", env=env)).sample(3)) == 3
+    for other, pattern in (
+        (gfn.GraphEnv([gfn.AddEdge()], 4, start=4, rules=Even()), "max_nodes is 4, .* 3; start is 4"),
+        (gfn.GraphEnv([gfn.AddEdge()], 3, start=3), "rules is None, in the checkpoint Even"),
+        (gfn.GraphEnv([gfn.AddEdge(2)], 3, start=3, rules=Even()), r"actions\[0\].max_edges is 2"),
+        (gfn.Ring(3), "the class is Ring, in the checkpoint GraphEnv"),
+    ):
+        with pytest.raises(ValueError, match=pattern):
+            gfn.load(tmp_path / "rules", env=other)
     with pytest.raises(FileNotFoundError):
         gfn.load(tmp_path / "nothing")
     network = gfn.Mlp((8,)).build(gfn.HyperGrid(2, 3))
@@ -711,7 +734,7 @@ REFUSED = [
     (lambda: sampler.sample(2, seed="a"), TypeError, "seed"),
     (lambda: sampler.sample(2, conditions=np.zeros((2, 1))), ValueError, "conditions"),
     (lambda: sampler.sample(2, instances=[0]), ValueError, "one for each"),
-    (lambda: sampler.sample(2, instances=[0, 1]), IndexError, ""),
+    (lambda: sampler.sample(2, instances=[0, 1]), ValueError, "instances is 1"),
     (lambda: sampler.sample(2, instances=[0, -1]), ValueError, "instances"),
     (lambda: gfn.Sampler(env, conditional).sample(2), ValueError, "no conditions"),
     (

@@ -173,7 +173,7 @@ def test_json_there_and_back():
     for text, message in (
         ('[{"directed":false,"nodes":2,"edges":[[0,2]]}]', "a graph of 2 nodes"),
         ('[{"directed":false,"nodes":2}]', "edges"),
-        ("{", "line 1: "),
+        ("{", "line 1: .*`Graphs.json` returns this format"),
         (
             '[{"directed":false,"nodes":1,"edges":[]},{"directed":true,"nodes":1,"edges":[]}]',
             "only directed or only undirected",
@@ -306,7 +306,11 @@ def test_graphs_of_pytorch_geometric_that_are_refused():
             ValueError,
             "both directions",
         ),
-        (Data(x=torch.ones(2, 1), edge_index=index((0, 1), (1, 0))), TypeError, "x is an array of float32"),
+        (
+            Data(x=torch.ones(2, 1), edge_index=index((0, 1), (1, 0))),
+            TypeError,
+            "x is .*float32.* classes .*data.x = None",
+        ),
         (
             Data(x=torch.ones(2, 5, dtype=torch.long), edge_index=index((0, 1), (1, 0))),
             ValueError,

@@ -82,7 +82,7 @@ def log_qed(molecules: gfn.Graphs) -> list[float]:
 
 
 def tune_molecules(smiles: list[str]) -> None:
-    read, report = gfn.read_molecules(smiles)
+    read, report, rows = gfn.read_molecules(smiles)
     env = gfn.Fragments.from_data(read, max_fragments=3, n=40)
     known = [each for each, fits in zip(read, env.accepts(read)) if fits]
     data = gfn.Data(known, share=1.0)

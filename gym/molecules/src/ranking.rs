@@ -192,7 +192,7 @@ impl Ranking {
 
     fn record(&self, entry: &Ranked, number: usize) -> std::result::Result<String, MoleculeError> {
         let smiles = entry.molecule.smiles();
-        let score = format!("{:.4}", entry.log_score);
+        let score = entry.log_score.to_string();
         let values: Vec<String> = entry.values.iter().map(ToString::to_string).collect();
         let mut data = vec![("smiles", smiles.as_str()), ("log_score", score.as_str())];
         data.extend(

@@ -186,8 +186,15 @@ def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
     given = getattr(data, name, None)
     if given is None:
         return np.zeros((n, ATTRIBUTES)[:dims], dtype=np.int64)
-    if dims == 1 and isinstance(given, torch.Tensor) and given.dim() == 2 and given.shape[1] == 1:
-        given = given[:, 0]
+    if dims == 1 and isinstance(given, torch.Tensor):
+        if given.is_floating_point():
+            raise TypeError(
+                f"{name} is an array of {given.dtype} and shape {list(given.shape)}: expected an array of "
+                f"int64 and shape [n], because {name} is read as classes of nodes or edges; set "
+                f"data.{name} = None if classes aren't wanted"
+            )
+        if given.dim() == 2 and given.shape[1] == 1:
+            given = given[:, 0]
     values = rows(given, name, "int64", [None] * (dims - 1))
     if len(values) != n:
         raise ValueError(f"{name} has {len(values)} rows: expected {n}, one for each node or edge")

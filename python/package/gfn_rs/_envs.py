@@ -213,7 +213,7 @@ class _OfMolecules(Environment[Graphs]):
     def accepts(self, molecules: Iterable[Any]) -> npt.NDArray[np.bool_]:
         """Returns a mask of the molecules that the environment can build: SMILES (a name after a blank is
         ignored), or molecules of RDKit. A missing entry (None, NaN, the NA of pandas) is False. The
-        environment's `rules` are ignored.
+        environment's `rules` are ignored. An environment with a `scaffold` can't convert molecules.
 
         >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine", None]
         >>> Molecules(9).accepts(smiles).tolist()
@@ -229,6 +229,11 @@ class _OfMolecules(Environment[Graphs]):
     def _reasons(self, molecules: Iterable[Any]) -> list[str | None]:
         """Returns the reason for which the environment can't build a molecule, or None if it can, for each
         molecule."""
+        if getattr(self, "scaffold", None) is not None:
+            raise ValueError(
+                "an environment with a scaffold can't convert molecules to states: expected an environment "
+                "without `scaffold`; compare its samples with molecules by `canonical_smiles`"
+            )
         texts = lines(molecules, "molecules", missing="")
         reasons = self._env.refusals(texts)
         return [
@@ -488,6 +493,14 @@ class GraphProblem(Environment[Graphs]):
 
     graphs: _gfn.Graphs
     for_size: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.graphs, Graphs):
+            raise TypeError(
+                f"{type(self).__name__}.graphs is a {type(self.graphs).__name__}: expected Graphs; convert "
+                "graphs of networkx by `Graphs.from_networkx(graphs)`"
+            )
+        super().__post_init__()
 
     def _new_env(self) -> _gfn.Env:
         return _gfn.Env(self._by_class(), None, self.graphs)

@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +22,11 @@ import numpy.typing as npt
 import torch
 
 from ._checks import count
+from ._gfn import Graphs
 from ._settings import Bounds, check, kind_name
 from ._suggestions import suggests_names
 from ._conditioning import Conditioning, Conditions
+from ._rewards import CachedReward
 from ._sources import FreshObjects, BatchRequest
 from ._trajectories import Sampler, Trajectories
 
@@ -97,6 +100,11 @@ class ParallelReward:
         timeout: float | None = None,
         on_failure: float | None = None,
     ) -> None:
+        if isinstance(function, CachedReward):
+            raise TypeError(
+                "function is a CachedReward: expected a function of states; put the cache around the "
+                "parallel reward, CachedReward(ParallelReward(function, executor))"
+            )
         if isinstance(function, type) or not callable(function):
             raise TypeError(
                 f"function is {kind_name(function)}: expected a function of states that gives log R of each"
@@ -560,16 +568,26 @@ def _error_of(future: Future[Any]) -> BaseException | None:
 
 
 def _show_state(states: Any, at: int) -> str:
-    shown = str(states[at : at + 1].tolist() if isinstance(states, np.ndarray) else states[at : at + 1])
+    one = states[at : at + 1]
+    try:
+        # Graphs that aren't molecules have no SMILES, which is a `TypeError`.
+        shown = one.smiles[0] if isinstance(states, Graphs) else str(getattr(one, "tolist", lambda: one)())
+    except TypeError:
+        shown = str(one)
     return shown if len(shown) <= 200 else shown[:200] + "..."
 
 
 def _failure_message(states: Any, at: int, tries: int, error: BaseException) -> str:
     often = "" if tries == 1 else f", computed {tries} times,"
+    what = f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}"
+    if isinstance(error, PicklingError) or "pickle" in str(error):
+        return (
+            f"{what}. The executor sends the function to other processes by pickle: define the function at "
+            "the top level of a module, instead of as a lambda or inside of a function"
+        )
     return (
-        f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}. The "
-        f"object is {_show_state(states, at)}. Correct the function, or set `on_failure` to the log R of "
-        "objects whose reward fails"
+        f"{what}. The object is {_show_state(states, at)}. Correct the function, or set `on_failure` to the "
+        "log R of objects whose reward fails"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,50 @@ def _restore_settings(note: Any) -> Any:
     return {"list": list, "tuple": tuple}[name](_restore_settings(item) for item in held)
 
 
+def _differences(stored: Any, given: Any, name: str, free: tuple[str, ...]) -> list[str]:
+    """Lists the settings that differ between two notes, except those called one of `free`. Two custom rules,
+    modules or functions count as equal, because a note has only the name of their class."""
+    if all(isinstance(note, dict) and len(note) for note in (stored, given)):
+        if "own" in stored and "own" in given:
+            return []
+        if "class" in stored and stored["class"] == given.get("class"):
+            (old, new), prefix = (stored["values"], given["values"]), f"{name}." if name else ""
+            return [
+                one
+                for key in dict.fromkeys([*old, *new])
+                if key not in free
+                for one in _differences(old.get(key), new.get(key), prefix + key, free)
+            ]
+        kinds = {"list", "tuple", "array"}
+        if (one := kinds & {*stored}) and (other := kinds & {*given}):
+            (old,), (new,) = [stored[key] for key in one], [given[key] for key in other]
+            if len(old) == len(new):
+                pairs = enumerate(zip(old, new))
+                return [text for k, (a, b) in pairs for text in _differences(a, b, f"{name}[{k}]", free)]
+    if stored == given:
+        return []
+    was, now = (
+        note.get("class", note.get("own", note)) if isinstance(note, dict) else repr(note)
+        for note in (stored, given)
+    )
+    return [f"{name or 'the class'} is {now!s:.100}, in the checkpoint {was!s:.100}"]
+
+
+def _check_env(stored: Any, env: Environment, path: str | os.PathLike[str]) -> None:
+    """Raises an error unless an environment has the settings that a checkpoint has. The input graphs of a
+    `GraphProblem` may differ, because a policy also samples for other graphs."""
+    from ._envs import Fragments, GraphProblem
+
+    # A file of fragments is compared by its text, whatever the file's name is.
+    free = {GraphProblem: ("graphs",), Fragments: ("library",)}
+    names = next((names for kind, names in free.items() if isinstance(env, kind)), ())
+    if differ := _differences(stored, json.loads(json.dumps(note_settings(env))), "", names):
+        raise ValueError(
+            f"env isn't the environment of the checkpoint {path}: {'; '.join(differ[:5])}: expected the "
+            "settings of the checkpoint; leave env out unless the environment has custom rules"
+        )
+
+
 @suggests_names
 def load(
     path: str | os.PathLike[str],
@@ -103,7 +148,11 @@ def load(
         arguments `env` and `policy`, and the same `flow` and `n_conditions` as in `Policy.build`.
     env, policy
         The environment and the policy's settings. `env` is needed if the environment has custom rules, and
-        `policy` if the policy is around a custom module, because a checkpoint can't store these parts.
+        `policy` if the policy is around a custom module, because a checkpoint can't store these parts. An
+        environment whose settings differ from those of the checkpoint is a `ValueError`, which names the
+        settings. Rules and functions are compared by their presence alone, and the input graphs of a
+        `GraphProblem` may differ. The parameters are loaded into the module of `policy` itself; pass
+        `copy.deepcopy(module)` if another trainer uses this module.
     device
         The device of the network.
 
@@ -140,6 +189,8 @@ def load(
             f"{path} doesn't have the settings of its policy, because Rust or an earlier version wrote it: "
             "make a trainer with these settings, and load the parameters by `Trainer.restore`"
         )
+    if env is not None and "env" in note:
+        _check_env(note["env"], env, path)
     parts = {"env": env, "policy": policy}
     for name, given in parts.items():
         if given is None:

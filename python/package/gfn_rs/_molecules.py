@@ -20,22 +20,28 @@ from ._settings import Settings, check
 class MoleculesRead(NamedTuple):
     """The result of `read_molecules`: the molecules that were read from a file or list, and a report.
 
-    >>> gfn.read_molecules(["OCC", "c1ccccc1"]).smiles
-    ['CCO', 'c1ccccc1']
+    >>> read, names = gfn.read_molecules(["OCC", "[Pt]", "c1ccccc1"]), ["ethanol", "platinum", "benzene"]
+    >>> [(smiles, names[row]) for smiles, row in zip(read.smiles, read.rows)]
+    [('CCO', 'ethanol'), ('c1ccccc1', 'benzene')]
     """
 
     smiles: list[str]
     """The canonical SMILES of the molecules that could be read, in the order of the input."""
     report: str
     """A text about the lines that were changed or skipped: the number of lines for each reason, and the first
-    of these lines."""
+    of these lines. Lines of a file are counted from 1, and items of a list from 0."""
+    rows: list[int]
+    """The index of each molecule's item in the list or column, or of its record in the file, from 0 on. The
+    header and empty lines of a file aren't records, so `pandas.read_csv(path).iloc[rows]` are the rows of the
+    molecules."""
 
 
 def read_molecules(
     source: str | PathLike[str] | Iterable[Any], cleanup: bool = True, column: str | None = None
 ) -> MoleculesRead:
     """Reads the molecules of a file, or of a list, array or column of SMILES or of molecules of RDKit.
-    Missing entries of a column (None, NaN, the NA of pandas) are skipped, and the report counts them.
+    Missing entries of a column (None, NaN, the NA of pandas) are skipped, and the report counts them. Of a
+    data frame, pass the column: `read_molecules(frame["smiles"])`.
 
     A file whose first line names a column is a table. The SMILES are in the column called `column` or, by
     default, in the column `smiles`. If there is no such column, the first column is used whose name ends in
@@ -53,24 +59,30 @@ def read_molecules(
     may differ in aromaticity (a ring with a triple bond is never aromatic here). To compare molecules with
     those of another program, pass both to `canonical_smiles`.
 
-    Raises a `ValueError` if no molecule could be read, if the file has no column `column`, or if the file
-    isn't text (for example a zip archive).
+    Raises a `ValueError` if no molecule could be read, if the file has no column `column`, if `column` is
+    given for a list, or if the file isn't text (for example a zip archive).
 
-    >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
-    >>> smiles
-    ['CCO', 'CC(=O)O']
-    >>> report.splitlines()[0].partition("; ")[2]
+    >>> read = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
+    >>> read.smiles, read.rows
+    (['CCO', 'CC(=O)O'], [0, 1])
+    >>> read.report.splitlines()[0].partition("; ")[2]
     '1 line skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I'
     """
     check(cleanup, "cleanup", bool)
     check(column, "column", str | None)
     if isinstance(source, (str, PathLike)):
-        return MoleculesRead(*_gfn.read_molecules(source, bool(cleanup), column))
+        smiles, rows, report = _gfn.read_molecules(source, bool(cleanup), column)
+        return MoleculesRead(smiles, report, rows)
     texts = lines(source, "molecules", missing="")
-    smiles, report = _gfn.read_molecules(texts, bool(cleanup), column)
+    if column is not None:
+        raise ValueError(
+            f"column is {column!r} for a list: expected None, because only files have columns; of a data "
+            f"frame, pass frame[{column!r}]"
+        )
+    smiles, rows, report = _gfn.read_molecules(texts, bool(cleanup), None)
     n_empty = sum(not text.strip() for text in texts)
     note = "\n1 entry is empty" if n_empty == 1 else f"\n{n_empty} entries are empty"
-    return MoleculesRead(smiles, report + note if n_empty else report)
+    return MoleculesRead(smiles, report + note if n_empty else report, rows)
 
 
 def canonical_smiles(molecules: Any, stereo: bool = True) -> list[str]:
@@ -80,7 +92,8 @@ def canonical_smiles(molecules: Any, stereo: bool = True) -> list[str]:
 
     Without `stereo`, marks of stereochemistry are left out, so that stereoisomers are equal. Environments
     without `stereo` sample molecules without such marks. A row that isn't a single molecule is a
-    `ValueError`; `read_molecules` cleans raw data.
+    `ValueError`, and an empty cell a `TypeError`. `read_molecules` cleans raw data:
+    `canonical_smiles(read_molecules(column).smiles, stereo=False)`.
 
     >>> known = set(canonical_smiles(["Cc1cccc(C)c1", "C[C@H](N)O"], stereo=False))
     >>> ranking = Ranking(["CC(N)O", "Cc1cc(C)ccc1", "CCO"], [0.0, 1.0, 2.0])
@@ -180,6 +193,10 @@ def _rows(molecules: Any) -> Any:
     return molecules.smiles if isinstance(molecules, Graphs) else molecules
 
 
+# The number of molecules that the text of a ranking shows.
+_SHOWN = 10
+
+
 class Ranking:
     """A list of distinct molecules, best first. A ranking can be filtered by score, diversity and scaffold,
     and written as a table, an SD file and pictures. A notebook shows a ranking as a table.
@@ -248,6 +265,18 @@ class Ranking:
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
         """The further numbers of the molecules: an array `[n]` for each column's name."""
         return dict(self._ranking.columns())
+
+    def __repr__(self) -> str:
+        """Returns the number of molecules, and the first rows of the table."""
+        table = self.best(_SHOWN).csv().rstrip()
+        more = f"\n... and {len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
+        return f"Ranking of {len(self)} molecules, best first:\n{table}{more}"
+
+    def frame(self) -> Any:
+        """Returns the ranking as a pandas data frame, with the columns of `csv`."""
+        import pandas
+
+        return pandas.DataFrame({"smiles": self.smiles, "log_score": self.log_scores, **self.columns})
 
     def csv(self) -> str:
         """Returns the ranking as a table in CSV: the SMILES, log-score and further numbers of each

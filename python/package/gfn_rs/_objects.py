@@ -89,6 +89,8 @@ def lines(molecules: Any, who: str, missing: str | None = None) -> list[str]:
 
     if isinstance(molecules, str):
         raise refusal("is a str")
+    if hasattr(molecules, "iloc") and hasattr(molecules, "columns"):
+        raise TypeError(f"{who} is a data frame: expected one of its columns, such as frame[\"smiles\"]")
     try:
         iter(molecules)
     except TypeError:
@@ -98,6 +100,11 @@ def lines(molecules: Any, who: str, missing: str | None = None) -> list[str]:
         if missing is not None and is_missing(each):
             each = missing
         if not isinstance(each, str):
+            if is_missing(each):
+                raise TypeError(
+                    f"{who} has a {type(each).__name__} in row {row}, an empty cell: drop it, or use "
+                    "`read_molecules`, which leaves empty cells out"
+                )
             if not is_rdkit(each):
                 raise refusal(f"has a {type(each).__name__} in row {row}")
             from rdkit import Chem

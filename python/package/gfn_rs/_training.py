@@ -44,7 +44,7 @@ from ._policies import Policy
 from ._rewards import Reward, SizeReward
 from ._sources import FreshSource, SourceSettings, sort_sources
 from ._steps import States
-from ._trajectories import Trajectories, paths_of
+from ._trajectories import Sampler, Trajectories, paths_of
 from ._updates import Adam
 
 RewardFunction = Callable[[States], Any] | Callable[[States, torch.Tensor], Any]
@@ -193,6 +193,8 @@ class Trainer(Generic[States]):
         log R of each state. With a `Conditioning` it may be a list of rewards.
     policy
         The settings of a network, for example `GraphNet()`, or a network that was built from such settings.
+        Two trainers around the same custom module train the same parameters: pass `copy.deepcopy(module)` to
+        one of them.
     objective
         The objective, whose loss is minimised; `TrajectoryBalance()` by default.
     batch
@@ -353,6 +355,12 @@ class Trainer(Generic[States]):
         self._session = new_session
         if actors is not None:
             actors._attach(self, batch, n_conditions, conditions)
+        if isinstance(env, _envs.GraphProblem) and env.n_instances > 1 and getattr(policy, "identity", False):
+            self._warn(
+                f"identity of {type(policy).__name__} is True for {env.n_instances} input graphs, so the "
+                "policy distinguishes nodes by their numbers and doesn't generalise to other graphs: pass "
+                "identity=False"
+            )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_session" in vars(self) and not name.startswith("_"):
@@ -498,14 +506,20 @@ class Trainer(Generic[States]):
 
         return pandas.DataFrame(self.history).set_index("step") if self._history else pandas.DataFrame()
 
-    def sample(self, n: int, conditions: Any = None) -> States:
+    def sample(
+        self, n: int, conditions: Any = None, instance: int | Sequence[int] | None = None
+    ) -> States:
         """Draws `n` finished objects from the policy, without exploration. Each call draws new objects.
-        `conditions` has a condition for each object, `[n, width]`, in a trainer with conditions.
+        `conditions` has a condition for each object, `[n, width]`, in a trainer with conditions. `instance`
+        is the index of the initial state, or a list of `n` indices, in an environment with several initial
+        states; by default the indices are drawn uniformly.
         """
+        n = count(n, least=1, most=AT_ONCE)
+        if instance is not None:
+            instances = np.broadcast_to(instance, n) if np.ndim(instance) == 0 else instance
+            return Sampler(self.env, self).sample(n, conditions=conditions, instances=instances).terminal
         states: States
-        states, _ = self._session.sample(
-            count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False
-        )
+        states, _ = self._session.sample(n, self._conditions(conditions, n), False)
         return states
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:

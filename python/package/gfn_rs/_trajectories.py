@@ -439,7 +439,7 @@ class Sampler(Generic[States]):
         of = (
             None
             if instances is None
-            else [count(instance, "instances", most=2**32 - 1) for instance in instances]
+            else [count(instance, "instances", most=self.env.n_instances - 1) for instance in instances]
         )
         if of is not None and len(of) != n:
             raise ValueError(

@@ -90,6 +90,10 @@ pub struct MoleculeReader<R> {
     table: Option<Table>,
     /// The number of lines that have been read.
     line: usize,
+    /// The number of records that have been read. Headers and empty lines aren't records.
+    records: usize,
+    /// The number of the line at which the last record begins, from 1 on.
+    record_line: usize,
     report: ReadReport,
     is_at_end: bool,
 }
@@ -122,7 +126,19 @@ impl<R: BufRead> MoleculeReader<R> {
         let path = PathBuf::from("molecules");
         let cleanup = Cleanup::default();
         let report = ReadReport::default();
-        Self { input, path, format, cleanup, column: None, table: None, line: 0, report, is_at_end: false }
+        Self {
+            input,
+            path,
+            format,
+            cleanup,
+            column: None,
+            table: None,
+            line: 0,
+            records: 0,
+            record_line: 0,
+            report,
+            is_at_end: false,
+        }
     }
 
     /// Selects the column of SMILES in a table, by its exact name in the first line.
@@ -143,6 +159,19 @@ impl<R: BufRead> MoleculeReader<R> {
         &self.report
     }
 
+    /// Returns the index of the record that the last molecule was read from, from 0 on, as rows of a table
+    /// are numbered: skipped records count, but the header and empty lines don't.
+    #[must_use]
+    pub fn record_index(&self) -> usize {
+        self.records.saturating_sub(1)
+    }
+
+    /// Returns the number of the line at which the record of the last molecule begins, from 1 on.
+    #[must_use]
+    pub fn record_line(&self) -> usize {
+        self.record_line
+    }
+
     /// Reads the next molecule; returns `None` at the end of the file.
     fn read_next(&mut self) -> Result<Option<Molecule>> {
         if self.line == 0 {
@@ -155,6 +184,7 @@ impl<R: BufRead> MoleculeReader<R> {
                 MoleculeFormat::Smiles => self.table_record(&text)?,
             };
             let Some((mut smiles, mistake, n_wedges)) = record else { continue };
+            (self.records, self.record_line) = (self.records + 1, line);
             let error = match mistake.map_or_else(|| self.cleanup.read(&smiles), Err) {
                 Err(error) => error,
                 Ok(mut cleaned) => {

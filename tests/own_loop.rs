@@ -187,3 +187,31 @@ fn unsupported_settings_of_custom_loops_are_refused() {
     assert!(error.contains("a batch with its own scores"), "{error}");
     assert_eq!(one.steps_done(), 0);
 }
+
+/// Checks that an update without `advance` makes the next `draw` fail, once, and that draws without an update
+/// and steps with several updates are allowed.
+#[test]
+fn updates_need_an_advance() {
+    let mut trainer = trainer(TrainerConfig { batch: 4, ..TrainerConfig::default() });
+    trainer.draw().unwrap();
+    let mut batch = trainer.draw().unwrap();
+    for _ in 0..3 {
+        let scores = trainer.score(&mut batch).unwrap();
+        let loss = trainer.loss(&scores).unwrap();
+        trainer.apply(&loss, &scores).unwrap();
+    }
+    let error = trainer.draw().map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("call `advance(batch, &scores)`"), "{error}");
+    let mut batch = trainer.draw().unwrap();
+    let scores = trainer.score(&mut batch).unwrap();
+    let loss = trainer.loss(&scores).unwrap();
+    trainer.apply(&loss, &scores).unwrap();
+    let error = trainer.apply(&loss, &scores).unwrap_err();
+    assert!(
+        matches!(error, Error::Missing { .. }) && error.to_string().contains("score the batch again"),
+        "{error}"
+    );
+    trainer.advance(batch, &scores).unwrap();
+    trainer.draw().unwrap();
+    assert_eq!(trainer.steps_done(), 1);
+}

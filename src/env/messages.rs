@@ -32,7 +32,7 @@ pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize
     Error::contract(
         rule,
         format!(
-            "the rules leave {state} without any move and without the exit: it has no legal forward action"
+            "the rules leave `{state}` without any move and without the exit: it has no legal forward action"
         ),
     )
 }

@@ -39,7 +39,7 @@ impl Error {
     /// parameter that it belongs to, its value, and the remedy.
     #[must_use]
     pub fn non_finite(what: &'static str, row: usize, value: f64, remedy: &'static str) -> Self {
-        Self::NonFinite { what, row, value, remedy }
+        Self::NonFinite { what, row, object: None, value, remedy }
     }
 
     /// Creates [`Error::OutOfRange`] from an index and the number of elements.

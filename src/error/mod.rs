@@ -74,12 +74,14 @@ pub enum Error {
         remedy: &'static str,
     },
     /// A number that is NaN or infinite, but must be finite.
-    #[error("{what} is {value} at row {row}: {remedy}")]
+    #[error("{what} is {value} at row {row}{}: {remedy}", in_brackets(object.as_deref()))]
     NonFinite {
         /// The name of the number, for the message.
         what: &'static str,
         /// The index of the trajectory, the state or the parameter to which the number belongs.
         row: usize,
+        /// A description of the object to which the number belongs, if it has one.
+        object: Option<String>,
         /// The number itself: NaN or an infinity.
         value: f64,
         /// A sentence that says how to avoid such a number.
@@ -246,7 +248,7 @@ pub enum Error {
     },
     /// An error that libtorch returned for something from outside the library, such as a user's network or a
     /// loaded file.
-    #[error("libtorch: {0}")]
+    #[error("libtorch: {}", without_frames(.0))]
     Torch(#[from] tch::TchError),
     /// A warning that ends a run because warnings are set to fail
     /// ([`OnWarning::Fail`](crate::run::OnWarning::Fail)). The training step that caused the warning was
@@ -267,6 +269,18 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// Returns the description of an object in brackets, with a space before it; nothing without a description.
+fn in_brackets(object: Option<&str>) -> String {
+    object.map(|object| format!(" ({object})")).unwrap_or_default()
+}
+
+/// Returns the message of an error of libtorch without the place in C++ at which it arose.
+fn without_frames(error: &tch::TchError) -> String {
+    let text = error.to_string();
+    let end = ["\nException raised from", "\nframe #0"].iter().filter_map(|start| text.find(start)).min();
+    text[..end.unwrap_or(text.len())].trim_end().to_owned()
 }
 
 /// Returns the remedy for an error of the operating system about a path.
@@ -316,5 +330,15 @@ mod tests {
         let error = Error::TooManyStates { limit: 1000 };
         assert_eq!(format!("{error:?}"), error.to_string());
         assert!(format!("{error:?}").contains("raise the limit"));
+    }
+
+    /// Checks that an error of libtorch is shown with its reason, but without the frames of C++.
+    #[test]
+    fn errors_of_libtorch_have_no_frames() {
+        let (two, three) = (tch::Tensor::from_slice(&[1.0; 2]), tch::Tensor::from_slice(&[1.0; 3]));
+        let raw = two.f_add(&three).unwrap_err();
+        assert!(raw.to_string().contains("Exception raised from"), "{raw}");
+        let message = Error::from(raw).to_string();
+        assert!(message.contains("size of tensor a (2)") && !message.contains("Exception"), "{message}");
     }
 }

@@ -233,9 +233,7 @@ pub(crate) fn checked_loss(
     let n_trajectories = scores.offsets.len().saturating_sub(1);
     let lengths = format!("{n_trajectories} trajectories with {} transitions", scores.log_pf.numel());
     let loss = objective.loss(scores, regression).map_err(|error| match error {
-        Error::Torch(error) => {
-            Error::external(objective.name(), format!("{error} (in the loss of {lengths})"))
-        }
+        Error::Torch(_) => Error::external(objective.name(), format!("{error} (in the loss of {lengths})")),
         other => other,
     })?;
     if loss.numel() == 1 {

@@ -80,7 +80,8 @@ impl Features {
                         format!("{column} of {width} columns"),
                         "columns from 0 to below `StateFeatures::width()`; `KHot` returns -1 for a state \
                          that is outside of its limits: give `KHot::new(entries, values)` the number of \
-                         entries of a state and the number of values of an entry",
+                         entries of a state and the number of values of an entry, or take both from the \
+                         environment by `KHot::from_env`",
                     ));
                 }
                 Ok(k)

@@ -348,7 +348,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// [`Error::Missing`] for walks without actions if draws return actions, and if only some walks have
     /// conditions. If it fails, no walk is added.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
-        check_log_rewards(log_rewards, walks.len())?;
+        check_log_rewards(log_rewards, &walks.terminal)?;
         if self.keeps_paths && !walks.has_paths() {
             return Err(Error::missing(
                 "a replay buffer that keeps paths",

@@ -77,7 +77,6 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
                 return Err(malformed(name));
             }
         }
-        check_log_rewards(&log_rewards, n)?;
         let mut out = self.emptied()?;
         if n > out.config.capacity {
             return Err(no_room(format!(
@@ -87,6 +86,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         }
         if n > 0 {
             let mut held = Trajectories::replay_of(env, &instances, &actions, &offsets)?.walks(env)?;
+            check_log_rewards(&log_rewards, &held.terminal)?;
             held.conditions = conditions_of(named, n)?;
             let conditions = out.take_conditions(&held)?;
             out.choose_paths(env)?;

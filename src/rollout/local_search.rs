@@ -143,7 +143,7 @@ impl<E: Env> Sampler<'_, E> {
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;
-        check_log_rewards(known, objects.len())?;
+        check_log_rewards(known, objects)?;
         let corrected =
             |objects: &E::States, raw: &[f64]| training_log_rewards(self.env, objects, raw.to_vec());
         let mut current = objects.clone();

@@ -122,7 +122,7 @@ impl<E: Env> Trajectories<E> {
     /// [`Error::Shape`] for another number of log-rewards; [`Error::NonFinite`] for a log-reward that isn't
     /// finite.
     pub fn with_log_rewards(mut self, log_rewards: Vec<f64>) -> Result<Self> {
-        check_log_rewards(&log_rewards, self.len())?;
+        check_log_rewards(&log_rewards, self.terminal_states())?;
         self.log_rewards = Some(log_rewards);
         Ok(self)
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use tch::Tensor;
 
 use super::flushing_denormals;
-use crate::Result;
+use crate::{Error, Result};
 
 static DIFFERENTIATE: OnceLock<fn(&Tensor) -> Result<()>> = OnceLock::new();
 
@@ -19,11 +19,21 @@ pub fn differentiate_by(function: fn(&Tensor) -> Result<()>) {
 /// Computes the gradients of a loss, and adds them to the gradients of all tensors on which the loss depends.
 ///
 /// # Errors
-/// [`Error::Torch`](crate::Error::Torch) for an error of a hook, a network or an objective; the errors of a
-/// [custom function](differentiate_by).
+/// [`Error::Missing`] for a loss whose scores were differentiated before; [`Error::Torch`] for an error of a
+/// hook, a network or an objective; the errors of a [custom function](differentiate_by).
 pub fn backward(loss: &Tensor) -> Result<()> {
     flushing_denormals(|| match DIFFERENTIATE.get() {
         Some(function) => function(loss),
-        None => Ok(loss.f_backward()?),
+        None => loss.f_backward().map_err(explain),
     })
+}
+
+/// Says what to do if a loss was differentiated before. Returns any other error unchanged.
+fn explain(error: tch::TchError) -> Error {
+    if !error.to_string().contains("backward through the graph a second time") {
+        return error.into();
+    }
+    let remedy = "score the batch again before each further update (`Trainer::score`, then `loss` and \
+        `apply`), because the first update changed the parameters and freed the graph of these scores";
+    Error::missing("the gradient of a loss", "scores that weren't differentiated before", remedy)
 }

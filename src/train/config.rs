@@ -269,3 +269,15 @@ pub(super) struct StepProgress {
     /// The random stream of this replica for the current step; `None` without other replicas.
     pub(super) replica_rng: Option<Rng>,
 }
+
+impl StepProgress {
+    /// Begins a step, and returns an error if the step before it made updates, but didn't end.
+    pub(super) fn restart(&mut self) -> Result<()> {
+        if std::mem::take(self).updates == 0 {
+            return Ok(());
+        }
+        let remedy = "call `advance(batch, &scores)` after the last `apply` or `update` of a step; otherwise \
+            the step isn't counted, and schedules, replay priorities and averages don't change";
+        Err(Error::missing("the next batch", "the end of the step before it", remedy))
+    }
+}

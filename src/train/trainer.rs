@@ -24,7 +24,8 @@ use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng, runtime};
 
-/// Trains a policy: draws a batch, scores it, differentiates the loss and updates the parameters.
+/// Trains a policy: draws a batch, scores it, differentiates the loss and updates the parameters. For samples
+/// of the trained policy, use [`Trained::new`](crate::experiment::Trained::new).
 ///
 /// ```
 /// use gfn::{examples::Triangles, prelude::*};
@@ -139,7 +140,7 @@ impl<E: TrainEnv> Trainer<E> {
     pub(super) fn make_step(&mut self) -> Result<StepStats> {
         self.update_once().inspect_err(|_| {
             self.context.clear_gradients();
-            if let Some(mut log_z) = self.progress.first_log_z.take() {
+            if let Some(mut log_z) = std::mem::take(&mut self.progress).first_log_z {
                 let _ = no_grad(|| log_z.fill_(UNSET_LOG_Z));
             }
         })
@@ -187,16 +188,18 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     ///
     /// # Errors
-    /// The errors of sampler, reward, policy and sources. Steps 1, 11 and 101 check the policy as
-    /// [`new`](Self::new) does, and return [`Error::Contract`] for a reward that differs between isomorphic
-    /// graphs. [`reward_calls`](Self::reward_calls) doesn't count the check's objects (at most 16).
+    /// The errors of sampler, reward, policy and sources; [`Error::Missing`], once, if the parameters were
+    /// updated since the last call, but [`advance`](Self::advance) wasn't called. Steps 1, 11 and 101
+    /// check the policy as [`new`](Self::new) does, and return [`Error::Contract`] for a reward that
+    /// differs between isomorphic graphs. [`reward_calls`](Self::reward_calls) doesn't count the check's
+    /// objects (at most 16).
     pub fn draw(&mut self) -> Result<Batch<E>> {
         (E::trainer_code().draw)(self)
     }
 
     pub(super) fn draw_batch(&mut self) -> Result<Batch<E>> {
         let started = Instant::now();
-        self.progress = StepProgress::default();
+        self.progress.restart()?;
         let needs_reward_check = self.latest.is_none() || self.context.step >= self.next_check;
         self.prepare()?;
         self.progress.replica_rng = self.context.split_stream(&mut self.rng);

@@ -91,6 +91,9 @@ impl<'a> Run<'a> {
     /// Sets up threads, memory allocator and device. Also checks that all output files can be written, before
     /// any time is spent on training.
     pub(crate) fn begin(common: &'a Common, recipe: Recipe) -> Result<Self> {
+        if common.steps == Some(0) {
+            return Err(Error::config("--steps", 0, "at least 1"));
+        }
         let threads = common.threads;
         let libtorch = if common.threads_for == members::ThreadUse::Products { threads } else { 1 };
         if members::is_first() {

@@ -288,10 +288,33 @@ impl<'a> Findings<'a> {
         panels
     }
 
+    /// Writes the edge probabilities as CSV, with a line for each pair of variables. `low` and `high` are the
+    /// ends of the interval for the noise of sampling. Unknown numbers are empty.
+    fn write_edges(&self, path: &Path) -> Result<()> {
+        let wrong = |error: csv::Error| Error::file(path, error, "give a path of a file that can be written");
+        let learned = &self.learned.edge;
+        let mut columns = [Some(learned.clone()), None, None, self.exact_edges.clone()];
+        if self.probs.is_none() {
+            let (low, high) = learned.intervals(self.states.len())?;
+            (columns[1], columns[2]) = (Some(low), Some(high));
+        }
+        let mut table = csv::Writer::from_path(path).map_err(wrong)?;
+        table.write_record(["from", "to", "learned", "low", "high", "exact"]).map_err(wrong)?;
+        let names = &self.problem.names;
+        for (a, from) in names.iter().enumerate() {
+            for (b, to) in names.iter().enumerate().filter(|(b, _)| *b != a) {
+                let number = |column: &Option<PairMatrix>| column.as_ref().map(|p| p.get(a, b).to_string());
+                let numbers = columns.iter().map(|column| number(column).unwrap_or_default());
+                table.write_record([from, to].into_iter().cloned().chain(numbers)).map_err(wrong)?;
+            }
+        }
+        table.flush().map_err(|source| Error::io(path, source))
+    }
+
     /// Writes the edge probabilities to a CSV file, and draws the most probable graphs.
     fn write(&self, common: &Common) -> Result<()> {
         let names = &self.problem.names;
-        common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, names))?;
+        common.write("edge_marginals.csv", |path| self.write_edges(path))?;
         let dot = self.learned.edge.to_dot(names, PROBABLE)?;
         common.write("edges.dot", |path| {
             std::fs::write(path, &dot).map_err(|source| Error::io(path, source))

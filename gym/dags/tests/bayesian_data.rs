@@ -52,6 +52,11 @@ fn bad_tables_are_refused_with_their_line() {
         assert!(message.contains("`a` is missing"), "{missing}: {message}");
     }
     assert!(ContinuousData::read("no/such/file.csv").unwrap_err().to_string().contains("no/such/file.csv"));
+    let path = std::env::temp_dir().join(format!("gfn_bad_table_{}.csv", std::process::id()));
+    std::fs::write(&path, "a,b\n1,2\n3,\n").unwrap();
+    let error = ContinuousData::read(&path).unwrap_err().to_string();
+    std::fs::remove_file(&path).unwrap();
+    assert!(error.starts_with(&format!("{}: line 3: the value of `b`", path.display())), "{error}");
     assert!(ContinuousData::from_rows(&[[1.0, f64::NAN]]).is_err());
     assert!(ContinuousData::from_rows::<2>(&[]).is_err());
 }

@@ -9,8 +9,8 @@ pub use per_vector::PerVector;
 use tch::Tensor;
 
 use super::Rows;
-use crate::Result;
-use crate::error::{check_finite, check_len, check_setting};
+use crate::error::{check_len, check_setting};
+use crate::{Error, Result};
 
 /// The reward of objects, as a function that returns log R.
 ///
@@ -34,7 +34,8 @@ use crate::error::{check_finite, check_len, check_setting};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reward of `{S}`",
     note = "a function of one object becomes a reward by `PerGraph(|graph: &GraphState| ..)` or \
-        `PerVector(|row: &[u16]| ..)`",
+        `PerVector(|row: &[u16]| ..)`, whose closure returns `f64`",
+    note = "pass the reward by value, not by reference",
     note = "a function of a batch is a closure with all types written out, `|states: &GraphStates, \
         conditions: Option<&Tensor>| -> gfn::Result<Vec<f64>>`; any other type implements `Reward`"
 )]
@@ -158,15 +159,17 @@ pub fn log_rewards<S: Rows>(
     conditions: Option<&Tensor>,
 ) -> Result<Vec<f64>> {
     let values = reward.log_reward(states, conditions)?;
-    check_log_rewards(&values, states.len())?;
+    check_log_rewards(&values, states)?;
     Ok(values)
 }
 
-/// Checks that these are finite log-rewards of `n` states.
-pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
-    check_count(values, n)?;
+/// Checks that these are finite log-rewards of these states. The error describes the state.
+pub(crate) fn check_log_rewards<S: Rows>(values: &[f64], states: &S) -> Result<()> {
+    check_count(values, states.len())?;
+    let Some(row) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
     let remedy = "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)";
-    check_finite("log-reward", values, remedy)
+    let object = states.describe(row);
+    Err(Error::NonFinite { what: "log-reward", row, object, value: values[row], remedy })
 }
 
 /// Checks that there is a log-reward for each of `n` states.

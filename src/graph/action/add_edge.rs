@@ -24,6 +24,9 @@ pub struct AddEdge {
 }
 
 impl AddEdge {
+    /// The name of this action type.
+    pub const NAME: &'static str = "add_edge";
+
     /// Creates a type that adds edges of the classes `0..classes`. By default the number of edges isn't
     /// limited, and any edge of these classes without attributes can be removed.
     #[must_use]
@@ -65,7 +68,7 @@ fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
 
 impl GraphActionType for AddEdge {
     fn name(&self) -> &str {
-        "add_edge"
+        Self::NAME
     }
 
     fn widen(&self, schema: &mut GraphSchema) {

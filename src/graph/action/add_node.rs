@@ -31,6 +31,13 @@ pub struct AddNode {
 }
 
 impl AddNode {
+    /// The name of an action type from [`free`](Self::free).
+    pub const FREE: &'static str = "add_node";
+    /// The name of an action type from [`first`](Self::first).
+    pub const FIRST: &'static str = "add_first_node";
+    /// The name of an action type from [`attached`](Self::attached).
+    pub const ATTACHED: &'static str = "add_attached_node";
+
     /// Creates a type that adds nodes without edges, until the graph has `max_nodes` nodes.
     #[must_use]
     pub fn free(classes: u16, max_nodes: usize) -> Self {
@@ -79,9 +86,9 @@ fn find_edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
 impl GraphActionType for AddNode {
     fn name(&self) -> &str {
         match self.edge_classes {
-            Some(_) => "add_attached_node",
-            None if self.is_first => "add_first_node",
-            None => "add_node",
+            Some(_) => Self::ATTACHED,
+            None if self.is_first => Self::FIRST,
+            None => Self::FREE,
         }
     }
 

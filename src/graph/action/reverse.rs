@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::Semantics;
+use super::{AddEdge, AddNode, Semantics, SetEdgeAttr, SetNodeAttr};
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphSchema, GraphState, GraphView, Head, Move};
@@ -16,12 +16,12 @@ pub struct Reverse<T>(pub T);
 impl<T: GraphActionType> GraphActionType for Reverse<T> {
     fn name(&self) -> &str {
         match self.0.name() {
-            "add_node" => "remove_node",
-            "add_first_node" => "remove_first_node",
-            "add_attached_node" => "remove_attached_node",
-            "add_edge" => "remove_edge",
-            "set_node_attr" => "remove_node_attr",
-            "set_edge_attr" => "remove_edge_attr",
+            AddNode::FREE => "remove_node",
+            AddNode::FIRST => "remove_first_node",
+            AddNode::ATTACHED => "remove_attached_node",
+            AddEdge::NAME => "remove_edge",
+            SetNodeAttr::NAME => "remove_node_attr",
+            SetEdgeAttr::NAME => "remove_edge_attr",
             other => other,
         }
     }

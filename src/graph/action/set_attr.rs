@@ -28,6 +28,9 @@ pub struct SetAttr<const OF_EDGES: bool> {
 }
 
 impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
+    /// The name of this action type.
+    pub const NAME: &'static str = if OF_EDGES { "set_edge_attr" } else { "set_node_attr" };
+
     /// Creates a type that can set attribute `k` to `1..=values[k]`.
     ///
     /// # Errors
@@ -98,7 +101,7 @@ impl<const OF_EDGES: bool> From<SetAttr<OF_EDGES>> for Vec<u8> {
 
 impl<const OF_EDGES: bool> GraphActionType for SetAttr<OF_EDGES> {
     fn name(&self) -> &str {
-        if OF_EDGES { "set_edge_attr" } else { "set_node_attr" }
+        Self::NAME
     }
 
     fn widen(&self, schema: &mut GraphSchema) {

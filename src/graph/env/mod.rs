@@ -136,8 +136,8 @@ impl GraphEnv {
             let expected = "an action type, such as `AddEdge` (`ActionSet::with`): without one there is only \
                 one graph";
             return Err(Error::config(
-                "the action types of a graph environment",
-                "none except the exit",
+                "the list of action types of a graph environment",
+                "empty except for the exit",
                 expected,
             ));
         }

@@ -27,11 +27,11 @@ impl<'a> MoveMask<'a> {
         self.kind
     }
 
-    /// The name of the action type: `"add_node"` ([`AddNode::free`](crate::graph::AddNode::free)),
-    /// `"add_first_node"`, `"add_attached_node"`, `"add_edge"`, `"set_node_attr"`, `"set_edge_attr"`,
-    /// `"remove_node"`, `"remove_first_node"`, `"remove_attached_node"`, `"remove_edge"`,
-    /// `"remove_node_attr"`, `"remove_edge_attr"`, or the name of a custom type. Rules for one of several
-    /// action types compare this name.
+    /// The name of the action type: [`AddEdge::NAME`](crate::graph::AddEdge::NAME),
+    /// [`AddNode::FREE`](crate::graph::AddNode::FREE), `AddNode::FIRST`, `AddNode::ATTACHED`,
+    /// `SetNodeAttr::NAME`, `SetEdgeAttr::NAME`, `"remove_node"`, `"remove_first_node"`,
+    /// `"remove_attached_node"`, `"remove_edge"`, `"remove_node_attr"`, `"remove_edge_attr"`, or the name of a
+    /// custom type. Rules for one of several action types compare this name.
     #[must_use]
     pub fn type_name(&self) -> &str {
         self.action_type.name()

@@ -160,7 +160,7 @@ mod tests {
 
     impl GraphRules for Single {
         fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-            if moves.type_name() == "add_edge" {
+            if moves.type_name() == AddEdge::NAME {
                 moves.retain(|action| !closes_triangle(graph, action));
             }
         }

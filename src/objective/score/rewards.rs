@@ -62,7 +62,7 @@ pub(in crate::objective) fn partial_log_rewards<E: Env>(
     let conditions = conditions.map(|c| c.narrow(0, 0, states.len() as i64));
     let partial = reward.partial_log_reward(states, conditions.as_ref())?;
     let mut partial = partial.ok_or_else(no_partial)?;
-    check_log_rewards(&partial, states.len())?;
+    check_log_rewards(&partial, states)?;
     apply_exponent(&mut partial, exponent);
     training_log_rewards(env, states, partial)
 }
@@ -114,7 +114,7 @@ fn changes_of_steps<E: Env>(
     let (after, _) = visited.at(&select(after));
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
     let mut change = change.ok_or_else(no_partial)?;
-    check_log_rewards(&change, before.len())?;
+    check_log_rewards(&change, &before)?;
     apply_exponent(&mut change, exponent);
     let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
     let before = measure(&before)?;
@@ -152,7 +152,7 @@ fn check_ends<S: Rows>(
     exponent: f64,
 ) -> Result<()> {
     let Some(mut partial) = reward.partial_log_reward(terminal, Some(conditions))? else { return Ok(()) };
-    check_log_rewards(&partial, terminal.len())?;
+    check_log_rewards(&partial, terminal)?;
     apply_exponent(&mut partial, exponent);
     let tolerance = tolerance(whole.iter());
     for (i, (&whole, &partial)) in whole.iter().zip(&partial).enumerate() {

@@ -1,5 +1,6 @@
 //! expected: is not a reward of `GraphStates`
 //! expected: `PerGraph(|graph: &GraphState| ..)`
+//! expected: pass the reward by value, not by reference
 //! expected: a closure with all types written out
 //!
 //! The text after `expected:` is a part of the compiler's error message. This program must not compile,

@@ -163,8 +163,17 @@ fn parse(line: usize, problem: String) -> Error {
     Error::parse(line, problem, EXPECTED)
 }
 
-fn open(path: &Path) -> Result<std::fs::File> {
-    std::fs::File::open(path).map_err(|source| Error::io(path, source))
+/// Reads a file. Errors in a line of the file have the file's path.
+fn read_file<T>(path: &Path, read: impl FnOnce(std::fs::File) -> Result<T>) -> Result<T> {
+    read(std::fs::File::open(path).map_err(|source| Error::io(path, source))?).map_err(|error| match error {
+        Error::Parse { line, problem, .. } => Error::file(
+            path,
+            format!("line {line}: {problem}"),
+            "write a header with a name for each variable, then lines with one value for each of them, none \
+             of them missing",
+        ),
+        other => other,
+    })
 }
 
 /// A type of observations that can be converted from a table of text.
@@ -224,19 +233,21 @@ where
     /// Reads a CSV file: see [`from_csv`](Self::from_csv).
     ///
     /// # Errors
-    /// [`Error::Io`] if the file can't be opened; errors of [`from_csv`](Self::from_csv).
+    /// [`Error::Io`] if the file can't be opened; the errors of [`from_csv`](Self::from_csv), with
+    /// [`Error::File`] instead of [`Error::Parse`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_csv(open(path.as_ref())?)
+        read_file(path.as_ref(), Self::from_csv)
     }
 
     /// Reads a CSV file with a column of interventions: see
     /// [`from_csv_with_interventions`](Self::from_csv_with_interventions).
     ///
     /// # Errors
-    /// [`Error::Io`] if the file can't be opened; errors of
-    /// [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    /// [`Error::Io`] if the file can't be opened; the errors of
+    /// [`from_csv_with_interventions`](Self::from_csv_with_interventions), with [`Error::File`] instead of
+    /// [`Error::Parse`].
     pub fn read_with_interventions(path: impl AsRef<Path>, column: &str) -> Result<Self> {
-        Self::from_csv_with_interventions(open(path.as_ref())?, column)
+        read_file(path.as_ref(), |file| Self::from_csv_with_interventions(file, column))
     }
 }
 

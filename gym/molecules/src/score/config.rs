@@ -141,7 +141,9 @@ impl ScoreConfig {
     }
 }
 
-/// The score that a [`ScoreConfig`] defines. The score evaluates molecules on several threads.
+/// The score that a [`ScoreConfig`] defines. The score evaluates molecules on several threads. Its
+/// clones share the functions and the network of its properties.
+#[derive(Clone)]
 pub struct FactoredScore(Vec<(Factor, Measure)>);
 
 impl std::fmt::Debug for FactoredScore {

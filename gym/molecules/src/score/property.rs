@@ -1,6 +1,7 @@
 //! Properties of molecules, which configuration files select by name.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -30,14 +31,15 @@ impl<'a> Subject<'a> {
     }
 }
 
-type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
+type OfEach = Arc<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
 
 /// A function that computes a property of molecules: of each molecule on its own, or of all molecules
 /// together.
+#[derive(Clone)]
 pub(super) enum Measure {
     Each(OfEach),
     /// A network, which computes the property of all molecules at once.
-    All(SehProxy),
+    All(Arc<SehProxy>),
 }
 
 /// A numerical property of a molecule. The variants from [`Qed`](Self::Qed) to
@@ -129,7 +131,7 @@ impl Property {
 
     pub(super) fn measure(&self) -> Result<Measure> {
         fn number(of: impl Fn(&Molecule) -> f64 + Send + Sync + 'static) -> Result<Measure> {
-            Ok(Measure::Each(Box::new(move |subject| Ok(of(subject.molecule)))))
+            Ok(Measure::Each(Arc::new(move |subject| Ok(of(subject.molecule)))))
         }
         match self {
             Self::Weight => number(Molecule::weight),
@@ -144,7 +146,7 @@ impl Property {
                 let reference = Fingerprint::from_molecule(&Molecule::from_smiles(to)?);
                 number(move |molecule| reference.tanimoto(&Fingerprint::from_molecule(molecule)))
             }
-            Self::Seh { weights } => Ok(Measure::All(SehProxy::load(weights, tch::Device::Cpu)?)),
+            Self::Seh { weights } => Ok(Measure::All(Arc::new(SehProxy::load(weights, tch::Device::Cpu)?))),
             _ => self.to_measure(),
         }
     }
@@ -159,7 +161,7 @@ impl Property {
     #[cfg(feature = "descriptors")]
     fn to_measure(&self) -> Result<Measure> {
         fn number(of: impl Fn(&Subject<'_>) -> f64 + Send + Sync + 'static) -> Result<Measure> {
-            Ok(Measure::Each(Box::new(move |subject| Ok(of(subject)))))
+            Ok(Measure::Each(Arc::new(move |subject| Ok(of(subject)))))
         }
         match self {
             Self::Qed => number(|subject| chematic_chem::qed(subject.plain())),
@@ -180,7 +182,7 @@ impl Property {
                     let expected = "a list of SMARTS, a file of SMARTS, or both";
                     return Err(Error::config("the substructures of a score", "none", expected));
                 }
-                Ok(Measure::Each(Box::new(move |subject| Ok(patterns.matches(subject)?.len() as f64))))
+                Ok(Measure::Each(Arc::new(move |subject| Ok(patterns.matches(subject)?.len() as f64))))
             }
             // This arm isn't reached, because `measure` handles all other properties itself.
             _ => Err(Error::config(

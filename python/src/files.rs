@@ -67,7 +67,8 @@ fn all<R: BufRead>(
     row: impl Fn(&MoleculeReader<R>) -> usize,
     show: impl Fn(&SkippedLine) -> String,
 ) -> Result<Read> {
-    let (mut smiles, mut rows) = (Vec::new(), Vec::new());
+    let mut smiles = Vec::new();
+    let mut rows = Vec::new();
     while let Some(molecule) = reader.next() {
         smiles.push(molecule?.smiles());
         rows.push(row(reader));

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn large_initial_graphs_are_refused() {
-        let graphs = vec![json!({ "directed": false, "nodes": 10_000 }); 11];
+        let graphs = vec![json!({ "directed": false, "nodes": 10_000, "edges": [] }); 11];
         let message = refuse(|settings| settings["initial_graphs"] = graphs.into());
         assert!(message.contains("110000") && message.contains("at most 100000"), "{message}");
     }

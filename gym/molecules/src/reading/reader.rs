@@ -184,7 +184,8 @@ impl<R: BufRead> MoleculeReader<R> {
                 MoleculeFormat::Smiles => self.table_record(&text)?,
             };
             let Some((mut smiles, mistake, n_wedges)) = record else { continue };
-            (self.records, self.record_line) = (self.records + 1, line);
+            self.records += 1;
+            self.record_line = line;
             let error = match mistake.map_or_else(|| self.cleanup.read(&smiles), Err) {
                 Err(error) => error,
                 Ok(mut cleaned) => {

@@ -43,42 +43,42 @@ const ROOMS: [&str; 27] = [
 /// say what the change is good for.
 const ROOM_CAPS: [(&str, u64); 27] = [
     ("direction", 22),
-    ("error", 404),
+    ("error", 413),
     ("rng", 48),
     ("parallel", 139),
-    ("runtime", 367),
+    ("runtime", 375),
     ("group", 164),
     ("tensor", 138),
     ("io", 356),
     ("rows", 334),
     ("distribution", 669),
-    ("env", 1_236),
+    ("env", 1_242),
     ("condition", 91),
-    ("graph", 5_185),
+    ("graph", 5_213),
     ("quantity", 261),
-    ("nn", 4_719),
-    ("policy", 1_595),
-    ("rollout", 1_402),
-    ("objective", 1_907),
+    ("nn", 4_743),
+    ("policy", 1_589),
+    ("rollout", 1_407),
+    ("objective", 1_905),
     ("replay", 985),
     ("optim", 701),
     ("metrics", 1_111),
-    ("contract", 1_227),
-    ("train", 2_958),
-    ("run", 1_556),
+    ("contract", 1_236),
+    ("train", 2_994),
+    ("run", 1_558),
     ("examples", 147),
-    ("experiment", 227),
+    ("experiment", 242),
     ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 69_570;
+const MAX_CODE: u64 = 69_827;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 28_015;
+const MAX_CORE: u64 = 28_149;
 /// The largest number of names that the core exports.
 const MAX_EXPORTED: u64 = 310;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 779_653;
+const MAX_TOKENS: u64 = 782_343;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

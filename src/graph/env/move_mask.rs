@@ -30,8 +30,8 @@ impl<'a> MoveMask<'a> {
     /// The name of the action type: [`AddEdge::NAME`](crate::graph::AddEdge::NAME),
     /// [`AddNode::FREE`](crate::graph::AddNode::FREE), `AddNode::FIRST`, `AddNode::ATTACHED`,
     /// `SetNodeAttr::NAME`, `SetEdgeAttr::NAME`, `"remove_node"`, `"remove_first_node"`,
-    /// `"remove_attached_node"`, `"remove_edge"`, `"remove_node_attr"`, `"remove_edge_attr"`, or the name of a
-    /// custom type. Rules for one of several action types compare this name.
+    /// `"remove_attached_node"`, `"remove_edge"`, `"remove_node_attr"`, `"remove_edge_attr"`, or the name of
+    /// a custom type. Rules for one of several action types compare this name.
     #[must_use]
     pub fn type_name(&self) -> &str {
         self.action_type.name()

@@ -516,7 +516,7 @@ class Trainer(Generic[States]):
         """
         n = count(n, least=1, most=AT_ONCE)
         if instance is not None:
-            instances = np.broadcast_to(instance, n) if np.ndim(instance) == 0 else instance
+            instances: Any = [instance] * n if np.ndim(instance) == 0 else instance
             return Sampler(self.env, self).sample(n, conditions=conditions, instances=instances).terminal
         states: States
         states, _ = self._session.sample(n, self._conditions(conditions, n), False)

@@ -742,11 +742,6 @@ REFUSED = [
         ValueError,
         "expected \\[2, 2\\]",
     ),
-    (
-        lambda: gfn.Sampler(env, conditional).sample(1, conditions=np.zeros((1, 2)), instances=[0]),
-        ValueError,
-        "instances",
-    ),
     (lambda: sampler.backward([[0, 9]]), ValueError, "expected 0 to 3"),
     (lambda: sampler.backward("ab"), TypeError, ""),
     (lambda: sampler.backward(3), TypeError, ""),

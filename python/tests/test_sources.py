@@ -734,5 +734,5 @@ def test_a_teacher_has_a_module_of_its_own():
     refused(
         lambda: gfn.Trainer(gfn.ColoredGraphs(3), zero, policy, sources=[gfn.Teacher(policy)]),
         ValueError,
-        "same module as the policy",
+        "a module with the same tensors as a module of the policy",
     )

@@ -70,10 +70,8 @@ impl MoleculeFormat {
 ///     reader.by_ref().map(|molecule| molecule.map(|m| m.formula())).collect::<gfn::Result<_>>()?;
 /// assert_eq!(formulas, ["C2H6O", "C2H4O2"]);
 /// let report = reader.report().to_string();
-/// assert!(
-///     report.ends_with("2 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I; 1 with a radical"),
-///     "{report}"
-/// );
+/// assert!(report.contains("2 lines skipped; 1 with an element beyond B C N O"), "{report}");
+/// assert!(report.ends_with("1 with a radical"), "{report}");
 /// let table = "\"id\";\"Smiles\"\n\"CHEMBL1\";\"CCO\"\n";
 /// assert_eq!(MoleculeReader::new(table.as_bytes(), MoleculeFormat::Smiles).count(), 1);
 /// # Ok::<(), gfn::Error>(())

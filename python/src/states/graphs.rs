@@ -1,11 +1,12 @@
 //! The class `gfn_rs.Graphs`, which is a batch of graphs for Python.
 
+mod exports;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gfn::graph::{
     Attributes, Edge, GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node,
 };
-use gfn_plot::{Canvas, GraphDrawing, Layout, NodeLabels, PictureSheet};
 use numpy::ndarray::ArrayView1;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::call::PyCallArgs;
@@ -16,9 +17,6 @@ use pyo3::sync::PyOnceLock;
 use super::{Array, table, whole};
 use crate::errors::Outcome;
 use crate::molecules::Reading;
-
-/// The largest number of graphs that a notebook shows as pictures. Further graphs of a batch aren't shown.
-const DRAWN: usize = 24;
 
 /// A batch of graphs, whose properties are arrays over all graphs. Nodes and edges are listed graph by graph,
 /// and `node_ptr` and `edge_ptr` have the offset of each graph's nodes and edges. `graphs[3]`, `graphs[2:5]`,
@@ -59,30 +57,12 @@ impl Graphs {
         Self::new(graphs.into(), self.reading.clone())
     }
 
-    /// Returns the drawing of graphs whose nodes have these names.
-    fn drawing_with_names(&self, names: Vec<String>) -> PyResult<GraphDrawing> {
-        let is_other = |graph: &GraphState| graph.n_nodes() != names.len();
-        if self.reading.is_some() || self.states.graphs().iter().any(is_other) {
-            return Err(PyValueError::new_err(format!(
-                "names has {} texts: expected one name for each node of graphs that aren't molecules and \
-                 have equal numbers of nodes",
-                names.len()
-            )));
-        }
-        Ok(GraphDrawing { layout: Layout::Circle, labels: NodeLabels::Names(names), side: NAMED_SIDE })
-    }
-
     /// Returns each graph's place in the batch: the index of its first node, and the range of its edges.
     fn first_nodes(&self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
         let arrays = self.arrays();
         arrays.node_ptr.iter().copied().zip(arrays.edge_ptr.windows(2).map(|pair| pair[0]..pair[1]))
     }
 }
-
-/// The width and height of a drawn molecule, in units of the SVG.
-const SIDE: f64 = 200.0;
-/// The width and height of a drawn graph whose nodes have names, in units of the SVG.
-const NAMED_SIDE: f64 = 260.0;
 
 /// The pair that `__reduce__` returns for pickle: a function that rebuilds the batch, and the function's
 /// arguments.
@@ -401,63 +381,5 @@ impl Graphs {
     /// and attributes, but not the index of each graph's initial state.
     fn json(&self) -> Outcome<String> {
         Ok(GraphFormat::Json.write(self.states.graphs())?)
-    }
-
-    /// Converts the graphs to networkx (`Graph` or `DiGraph`). Nodes and edges have the data `class`, and
-    /// `attributes` if any attribute is set. The package networkx must be installed.
-    fn networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        borders(slf.py(), "to_networkx", (slf,))
-    }
-
-    /// Converts each graph to a `Data` of PyTorch Geometric. `edge_index` has undirected edges in both
-    /// directions. `x` has the classes of nodes, and `edge_attr` the classes of edges. `node_attributes` and
-    /// `edge_attributes` have the attributes. The package torch_geometric must be installed.
-    fn pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        borders(slf.py(), "to_pyg", (slf,))
-    }
-
-    /// Converts each graph to a molecule of RDKit, which must be installed; None for a graph without atoms.
-    fn rdkit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        borders(slf.py(), "to_rdkit", (slf,))
-    }
-
-    /// Returns an SVG with a picture of each graph, and a caption below each picture if `captions` are given.
-    /// `names` are the labels of the nodes, which are otherwise labelled by their numbers; graphs with names
-    /// are drawn with their nodes on a circle. Molecules are drawn as structural formulas, with their SMILES
-    /// as default captions.
-    #[pyo3(signature = (*, captions=None, title="", names=None))]
-    fn svg(&self, captions: Option<Vec<String>>, title: &str, names: Option<Vec<String>>) -> Outcome<String> {
-        let graphs = self.states.graphs();
-        if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
-            let got = captions.len();
-            let expected = graphs.len();
-            let refusal = format!(
-                "captions has {got} texts for {expected} graphs: expected one caption for each graph"
-            );
-            return Err(PyValueError::new_err(refusal).into());
-        }
-        let drawing = match names {
-            None => GraphDrawing::default(),
-            Some(names) => self.drawing_with_names(names)?,
-        };
-        let mut sheet = PictureSheet::new(title, if self.reading.is_some() { SIDE } else { drawing.side });
-        for (k, graph) in graphs.iter().enumerate() {
-            let caption = captions.as_ref().map(|captions| captions[k].clone());
-            let (picture, own_caption) = match &self.reading {
-                None => (drawing.draw(graph), String::new()),
-                Some(_) if graph.n_nodes() == 0 => (Canvas::new(SIDE, SIDE), String::new()),
-                Some(reading) => (reading.molecule(graph)?.drawing(SIDE, SIDE), reading.smiles(graph)?),
-            };
-            sheet = sheet.cell(picture, [caption.unwrap_or(own_caption), String::new()]);
-        }
-        Ok(sheet.to_svg()?)
-    }
-
-    fn _repr_svg_(&self) -> Outcome<String> {
-        let graphs = self.select(0..self.__len__().min(DRAWN));
-        let more = self.__len__().saturating_sub(DRAWN);
-        let title =
-            if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };
-        graphs.svg(None, &title, None)
     }
 }

@@ -146,9 +146,11 @@ impl Graphs {
     fn from_json(text: &str) -> Outcome<Self> {
         let graphs = GraphFormat::Json.read(text.as_bytes())?;
         if graphs.iter().any(|graph| graph.is_directed() != graphs[0].is_directed()) {
-            let refusal = "some of the graphs are directed and others aren't: expected only directed or only \
-                undirected graphs";
-            return Err(PyValueError::new_err(refusal).into());
+            return Err(PyValueError::new_err(
+                "some of the graphs are directed and others aren't: expected only directed or only \
+                 undirected graphs",
+            )
+            .into());
         }
         Ok(Self::new(graphs.into(), None))
     }
@@ -181,10 +183,7 @@ impl Graphs {
     /// Returns `true` if both batches have the same graphs in the same order, with equal numbering of nodes.
     /// Two batches of molecules are equal only if the settings of their environments are equal, too.
     fn __eq__(&self, other: &Self) -> bool {
-        self.__len__() == other.__len__()
-            && self.reads_like(other)
-            && (self.__len__() == 0 || self.directed() == other.directed())
-            && self.states == other.states
+        self.reads_like(other) && self.directed() == other.directed() && self.states == other.states
     }
 
     fn __hash__(&self) -> u64 {
@@ -202,12 +201,11 @@ impl Graphs {
             ));
         }
         if !self.reads_like(other) {
-            let expected = "expected two batches of environments with the same settings, or two batches \
-                without molecules";
-            return Err(PyValueError::new_err(format!(
+            return Err(PyValueError::new_err(
                 "only one batch has molecules, or the batches were made with different settings of \
-                 molecules: {expected}"
-            )));
+                 molecules: expected two batches of environments with the same settings, or two batches \
+                 without molecules",
+            ));
         }
         let graphs = self.states.graphs().iter().chain(other.states.graphs());
         Ok(Self::new(graphs.cloned().collect::<Vec<_>>().into(), self.reading.clone()))
@@ -216,11 +214,8 @@ impl Graphs {
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
         // `chosen` is looked up only once, because a loop over a batch calls this method for each graph.
         static CHOSEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((
-            index,
-            self.__len__(),
-            "graphs",
-        ))?;
+        let chosen = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?;
+        let places = chosen.call1((index, self.__len__(), "graphs"))?;
         let places: PyReadonlyArray1<'_, i64> = places.extract()?;
         Ok(self.select(places.as_array().iter().map(|&place| place as usize)))
     }
@@ -248,12 +243,8 @@ impl Graphs {
     fn __repr__(&self) -> String {
         let arrays = self.arrays();
         let kind = if self.directed() { "directed" } else { "undirected" };
-        format!(
-            "Graphs({}, {kind}, {} nodes, {} edges)",
-            arrays.len(),
-            arrays.nodes.len(),
-            arrays.edges.len()
-        )
+        let n = arrays.nodes.len();
+        format!("Graphs({}, {kind}, {n} nodes, {} edges)", arrays.len(), arrays.edges.len())
     }
 
     /// Returns `true` if edges have a direction.
@@ -360,13 +351,12 @@ impl Graphs {
     /// empty SMILES. To compare these SMILES with RDKit's, pass RDKit's through `read_molecules`.
     #[getter]
     fn smiles(&self) -> Outcome<Vec<String>> {
-        let Some(reading) = &self.reading else {
-            return Err(PyTypeError::new_err(
+        let reading = self.reading.as_ref().ok_or_else(|| {
+            PyTypeError::new_err(
                 "the graphs aren't molecules, so they have no SMILES: expected graphs of an environment of \
                  molecules",
             )
-            .into());
-        };
+        })?;
         self.states.graphs().iter().map(|graph| Ok(reading.smiles(graph)?)).collect()
     }
 

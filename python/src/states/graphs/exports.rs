@@ -59,10 +59,10 @@ impl Graphs {
     fn svg(&self, captions: Option<Vec<String>>, title: &str, names: Option<Vec<String>>) -> Outcome<String> {
         let graphs = self.states.graphs();
         if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
-            let got = captions.len();
-            let expected = graphs.len();
             let refusal = format!(
-                "captions has {got} texts for {expected} graphs: expected one caption for each graph"
+                "captions has {} texts for {} graphs: expected one caption for each graph",
+                captions.len(),
+                graphs.len()
             );
             return Err(PyValueError::new_err(refusal).into());
         }
@@ -84,10 +84,8 @@ impl Graphs {
     }
 
     fn _repr_svg_(&self) -> Outcome<String> {
-        let graphs = self.select(0..self.__len__().min(DRAWN));
-        let more = self.__len__().saturating_sub(DRAWN);
-        let title =
-            if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };
-        graphs.svg(None, &title, None)
+        let n = self.__len__();
+        let title = if n > DRAWN { format!("the first {DRAWN} of {n} graphs") } else { String::new() };
+        self.select(0..n.min(DRAWN)).svg(None, &title, None)
     }
 }

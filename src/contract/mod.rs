@@ -44,6 +44,7 @@ mod graph;
 mod moves;
 mod policy;
 mod reward;
+mod tensors;
 mod ways_back;
 
 pub use action_type::check_action_type;
@@ -51,6 +52,7 @@ pub use env::check_env;
 pub use graph::check_graph_env;
 pub use policy::check_policy;
 pub use reward::check_reward;
+pub use tensors::check_tensors;
 pub use ways_back::{Coverage, WaysBack};
 
 use crate::Result;

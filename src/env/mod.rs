@@ -7,10 +7,11 @@
 //! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | [`VectorEnv`], [`GraphEnv`](crate::graph::GraphEnv) |
 //! | [`ReplayEnv`](crate::rollout::ReplayEnv) | stores trajectories and replays them, for buffers, files and the trainer | every discrete environment (by blanket impl), continuous environments |
 //! | [`EnumerableEnv`] | a key per state, so that all states can be listed | environments for exact metrics |
+//! | [`TensorEnv`] | states as a tensor on a device | environments whose roll-outs stay on a GPU |
 //! | [`VectorRules`] | the moves of one vector, from which [`VectorEnv`] makes an environment | environments over vectors of small integers |
 //! | [`Reward`] | log R of a batch of states | closures, custom types |
 //!
-//! An environment holds no mutable state and no tensor, and works on whole batches. Two structs implement the
+//! An environment holds no mutable state, and works on whole batches. Two structs implement the
 //! three environment traits from rules for a single state: [`VectorEnv`] from [`VectorRules`],
 //! [`GraphEnv`](crate::graph::GraphEnv) from [`GraphRules`](crate::graph::GraphRules).
 
@@ -23,6 +24,7 @@ mod moves;
 mod reward;
 mod state_graph;
 mod symmetry;
+mod tensors;
 pub(crate) mod topological;
 mod vector_env;
 mod vector_rules;
@@ -41,6 +43,7 @@ pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
 use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
+pub use tensors::{PerTensor, TensorEnv, TensorForm, TensorReward};
 pub use vector_env::{VectorEnv, VectorKey};
 pub use vector_rules::VectorRules;
 
@@ -132,6 +135,12 @@ pub trait Env: Send + Sync {
     /// [`gfn::load_with_env`](crate::load_with_env) compares the settings with those of a given environment.
     fn settings(&self) -> Value {
         Value::Null
+    }
+
+    /// Returns the form of the environment whose states are a tensor, for roll-outs that stay on a device;
+    /// `None` (the default) if the environment has no such form.
+    fn tensor_form(&self) -> Option<&TensorForm<Self::States>> {
+        None
     }
 
     /// Describes a state in words, for messages. The default is [`Rows::describe`]; `None` means that there

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use smallvec::SmallVec;
 
+use super::tensors::TensorRules;
 use super::vector_rules::RulesEnv;
 use super::{
-    Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Slots, Step, Symmetry, VectorRules,
-    VectorStates,
+    Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Slots, Step, Symmetry, TensorEnv,
+    TensorForm, VectorRules, VectorStates,
 };
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
@@ -27,6 +28,7 @@ pub type VectorKey = SmallVec<[u16; 12]>;
 pub struct VectorEnv {
     env: Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>,
     n_values: usize,
+    tensors: Option<TensorForm<VectorStates>>,
 }
 
 impl VectorEnv {
@@ -42,7 +44,30 @@ impl VectorEnv {
         env: impl EnumerableEnv<States = VectorStates, Key = VectorKey> + 'static,
         n_values: usize,
     ) -> Self {
-        Self { env: Arc::new(env), n_values }
+        Self { env: Arc::new(env), n_values, tensors: None }
+    }
+
+    /// Creates a `VectorEnv` from a [`TensorEnv`] alone. On a device, roll-outs stay on the device. On the
+    /// host, the moves are computed by the same tensor operations, which is slower than
+    /// [rules](VectorRules).
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) and [`Error::Config`](crate::Error::Config) for an initial state
+    /// or legal moves of a wrong shape, type or range. [`check_tensors`](crate::contract::check_tensors)
+    /// tests more.
+    pub fn from_tensors(env: impl TensorEnv + 'static) -> Result<Self> {
+        let form = TensorForm::for_vectors(Arc::new(env));
+        let n_values = form.env().n_values();
+        let env = Self::from_env(TensorRules::new(form.clone())?, n_values);
+        Ok(Self { tensors: Some(form), ..env })
+    }
+
+    /// Adds a second form of this environment, with which roll-outs stay on a device. `env` must have the
+    /// same states, moves and slots as the environment, which
+    /// [`check_tensors`](crate::contract::check_tensors) tests.
+    #[must_use]
+    pub fn with_tensors(self, env: impl TensorEnv + 'static) -> Self {
+        Self { tensors: Some(TensorForm::for_vectors(Arc::new(env))), ..self }
     }
 
     /// Returns the number of entries of a state.
@@ -95,6 +120,10 @@ impl Env for VectorEnv {
 
     fn settings(&self) -> Value {
         self.env.settings()
+    }
+
+    fn tensor_form(&self) -> Option<&TensorForm<VectorStates>> {
+        self.tensors.as_ref()
     }
 
     fn describe_state(&self, states: &VectorStates, row: usize) -> Option<String> {

@@ -8,7 +8,7 @@ pub use cached_reward::CachedReward;
 pub use per_vector::PerVector;
 use tch::Tensor;
 
-use super::Rows;
+use super::{Rows, TensorReward};
 use crate::error::{check_len, check_setting};
 use crate::{Error, Result};
 
@@ -77,6 +77,12 @@ pub trait Reward<S>: Send {
         Ok(both
             .map(|(before, after)| after.iter().zip(before).map(|(after, before)| after - before).collect()))
     }
+
+    /// Returns the form of the reward that takes states as a tensor, for states that are on a device; `None`
+    /// (the default) if there is no such form. Both forms give the same log R up to rounding.
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        None
+    }
 }
 
 impl<S, F: Fn(&S, Option<&Tensor>) -> Result<Vec<f64>> + Send> Reward<S> for F {
@@ -99,6 +105,9 @@ impl<S> Reward<S> for Box<dyn Reward<S>> {
         conditions: Option<&Tensor>,
     ) -> Result<Option<Vec<f64>>> {
         self.as_ref().log_reward_change(before, after, conditions)
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        self.as_ref().on_tensors()
     }
 }
 

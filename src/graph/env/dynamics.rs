@@ -6,11 +6,12 @@ use super::backward::fill_mask;
 use super::{GraphEnv, settings};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
-    Block, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, Symmetry, restrict,
+    Block, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, Symmetry, TensorForm,
+    restrict,
 };
 use crate::graph::batch::new_ptr;
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{BatchMove, GraphState, GraphStates, GraphView, Move, reverse_move};
+use crate::graph::{BatchMove, GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
 use crate::{Error, Result, parallel};
 
 /// Applies an action to one graph. Returns the slot of the reverse action, and `true` if the action is the
@@ -41,6 +42,23 @@ fn step_graph(
     Ok((env.actions.encode(direction.opposite(), graph, kind, reverse)?, false))
 }
 
+impl GraphEnv {
+    /// Adds a second form of this environment, whose states are a tensor, so that roll-outs stay on a device.
+    /// The form must have the same states, moves and slots as the environment, which
+    /// [`check_tensors`](crate::contract::check_tensors) tests.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an environment up to isomorphism and for several initial graphs.
+    pub fn with_tensors(self, form: TensorForm<GraphStates>) -> Result<Self> {
+        if self.initial.len() == 1 && self.actions.semantics() == Semantics::Labelled {
+            return Ok(Self { tensors: Some(form), ..self });
+        }
+        let found = format!("{:?} with {} initial graphs", self.actions.semantics(), self.initial.len());
+        let expected = "labelled graphs with one initial graph";
+        Err(Error::config("the environment of a tensor form", found, expected))
+    }
+}
+
 impl Env for GraphEnv {
     type States = GraphStates;
     type Actions = Slots;
@@ -48,6 +66,10 @@ impl Env for GraphEnv {
 
     fn settings(&self) -> Value {
         settings::settings(self)
+    }
+
+    fn tensor_form(&self) -> Option<&TensorForm<GraphStates>> {
+        self.tensors.as_ref()
     }
 
     fn describe_state(&self, states: &GraphStates, row: usize) -> Option<String> {

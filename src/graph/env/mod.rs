@@ -25,9 +25,9 @@ pub use schema::GraphSchema;
 pub(crate) use schema::misfit;
 pub(in crate::graph) use schema::raise;
 
-use crate::env::{Direction, Slots};
+use crate::env::{Direction, Slots, TensorForm};
 use crate::graph::symmetry::{FixedNodes, list_symmetries};
-use crate::graph::{ActionSet, GraphState, Semantics};
+use crate::graph::{ActionSet, GraphState, GraphStates, Semantics};
 use crate::{Error, Result};
 
 /// An environment that builds graphs from action types, initial graphs and custom [`GraphRules`].
@@ -71,6 +71,8 @@ pub struct GraphEnv {
     scaffold_symmetries: Vec<Vec<u32>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
+    /// The form of the environment whose states are a tensor, if there is one.
+    tensors: Option<TensorForm<GraphStates>>,
 }
 
 impl std::fmt::Debug for GraphEnv {
@@ -175,6 +177,7 @@ impl GraphEnv {
             scaffold_symmetries: Vec::new(),
             backward: BackwardRule::Derived,
             corrects_symmetry: true,
+            tensors: None,
         };
         Self { fixed_nodes: env.scaffold_nodes(), ..env }
     }

@@ -1,0 +1,117 @@
+use std::sync::Arc;
+
+use tch::{Device, Kind, Tensor};
+
+use super::TensorEnv;
+use crate::env::{Direction, Rows, VectorStates};
+use crate::{Error, Result};
+
+/// The second form of an environment, whose states are a tensor, together with the conversion between the two
+/// forms of states.
+pub struct TensorForm<S> {
+    env: Arc<dyn TensorEnv>,
+    to_tensor: fn(&S) -> Tensor,
+    from_tensor: fn(&dyn TensorEnv, &Tensor) -> Result<S>,
+}
+
+impl<S> Clone for TensorForm<S> {
+    fn clone(&self) -> Self {
+        Self { env: Arc::clone(&self.env), ..*self }
+    }
+}
+
+impl<S> std::fmt::Debug for TensorForm<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TensorForm").field("width", &self.env.width()).finish_non_exhaustive()
+    }
+}
+
+impl TensorForm<VectorStates> {
+    /// Creates the form of an environment over vectors.
+    pub(in crate::env) fn for_vectors(env: Arc<dyn TensorEnv>) -> Self {
+        Self { env, to_tensor: vectors_to_tensor, from_tensor: vectors_from_tensor }
+    }
+}
+
+impl<S: Rows> TensorForm<S> {
+    /// Creates a form of an environment whose states have another type than vectors. `to_tensor` returns the
+    /// states as a tensor on the host, `[n, width]` (i64). `from_tensor` receives such a tensor.
+    pub fn new(
+        env: impl TensorEnv + 'static,
+        to_tensor: fn(&S) -> Tensor,
+        from_tensor: fn(&dyn TensorEnv, &Tensor) -> Result<S>,
+    ) -> Self {
+        Self { env: Arc::new(env), to_tensor, from_tensor }
+    }
+
+    /// Returns the environment whose states are a tensor.
+    #[must_use]
+    pub fn env(&self) -> &dyn TensorEnv {
+        self.env.as_ref()
+    }
+
+    /// Copies states to a device, `[n, width]` (i64).
+    #[must_use]
+    pub fn to_tensor(&self, states: &S, device: Device) -> Tensor {
+        (self.to_tensor)(states).to_device(device)
+    }
+
+    /// Copies states `[n, width]` of any device to the host.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another width; [`Error::Config`] for an entry that isn't at least 0 and below
+    /// [`TensorEnv::n_values`].
+    pub fn to_host(&self, states: &Tensor) -> Result<S> {
+        (self.from_tensor)(self.env(), &states.to_device(Device::Cpu))
+    }
+
+    /// Returns the number of slots of a direction: its moves, and the exit, if there is one.
+    #[must_use]
+    pub fn n_slots(&self, direction: Direction) -> usize {
+        self.env.n_moves(direction) + usize::from(self.exit_slot(direction).is_some())
+    }
+
+    /// Returns the slot of the exit; `None` for backward actions and for an environment without an exit.
+    #[must_use]
+    pub fn exit_slot(&self, direction: Direction) -> Option<i64> {
+        let has_exit = direction == Direction::Forward && self.env.has_exit();
+        has_exit.then(|| self.env.n_moves(direction) as i64)
+    }
+
+    /// Returns `true` for each legal slot of each state, `[n, slots]` (bool). The last forward slot is the
+    /// exit, if there is one.
+    #[must_use]
+    pub fn masks(&self, direction: Direction, states: &Tensor) -> Tensor {
+        let legal = self.env.legal(direction, states);
+        match self.exit_slot(direction) {
+            Some(_) => Tensor::cat(&[legal, self.env.can_end(states).unsqueeze(1)], 1),
+            None => legal,
+        }
+    }
+}
+
+/// Copies vectors to a tensor on the host, `[n, width]` (i64).
+pub(super) fn vectors_to_tensor(states: &VectorStates) -> Tensor {
+    let values: Vec<i64> = states.values().iter().map(|&x| i64::from(x)).collect();
+    Tensor::from_slice(&values).view([states.len() as i64, states.width() as i64])
+}
+
+/// Copies states `[n, width]` on the host to vectors.
+pub(super) fn vectors_from_tensor(env: &dyn TensorEnv, states: &Tensor) -> Result<VectorStates> {
+    let size = states.size();
+    let width = env.width();
+    if size.len() != 2 || size[1] != width as i64 {
+        let remedy = "let `TensorEnv::step` and `initial` return one row of `width()` entries per state";
+        return Err(Error::shape("the states of a tensor environment", [-1, width as i64], size, remedy));
+    }
+    let values = Vec::<i64>::try_from(states.to_kind(Kind::Int64).contiguous().view(-1))?;
+    let n_values = env.n_values().min(1 << 16) as i64;
+    if let Some(value) = values.iter().find(|value| !(0..n_values).contains(*value)) {
+        return Err(Error::config(
+            "an entry of a state of a tensor environment",
+            value,
+            "an integer of at least 0 and below `TensorEnv::n_values`",
+        ));
+    }
+    VectorStates::from_flat(width, values.into_iter().map(|value| value as u16).collect())
+}

@@ -6,9 +6,9 @@ use super::Budget;
 use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::{Distribution, Exploration, check_alone, equal_up_to_rounding, logit_size};
 use crate::env::{Direction, Env, Rows, draw_instances};
-use crate::policy::Policy;
+use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
-use crate::rollout::ReplayEnv;
+use crate::rollout::{ReplayEnv, tensor_forms};
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
@@ -66,29 +66,38 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     /// Returns the log-probability of each action, or log F of each state. All states are evaluated in one
     /// batch. State `i` of `sample` gets row `first + i` of the conditions.
     fn values(&self, sample: &StateActions<E>, first: usize) -> Result<Vec<f64>> {
-        let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
-        let conditions = self.conditions.map(narrow).transpose()?;
+        let conditions = self.conditions_of(sample, first)?;
         tch::no_grad(|| {
-            let values =
+            let evaluation =
                 self.policy.evaluate(self.env, &sample.states, conditions.as_ref(), self.part.into())?;
-            let dist = match self.part {
-                Quantity::LogPb => values.pb,
-                Quantity::LogPrior => values.prior,
-                Quantity::LogFlow => {
-                    let Some(log_flow) = values.values.get(Quantity::LogFlow) else {
-                        return Ok(vec![0.0; sample.len()]);
-                    };
-                    if log_flow.numel() != sample.len() {
-                        let remedy = "let `Policy::evaluate` return one log F for each state";
-                        let expected = [sample.len() as i64];
-                        return Err(Error::shape("log F of a policy", expected, log_flow.size(), remedy));
-                    }
-                    return without_nan("log F that the policy returns", to_host(log_flow));
-                }
-                _ => values.pf,
-            };
-            log_probs(dist, sample)
+            self.values_of(evaluation, sample)
         })
+    }
+
+    fn conditions_of(&self, sample: &StateActions<E>, first: usize) -> Result<Option<Tensor>> {
+        let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
+        Ok(self.conditions.map(narrow).transpose()?)
+    }
+
+    /// Returns the checked part of an evaluation of the states of `sample`.
+    fn values_of(&self, values: Evaluation<E::Dist>, sample: &StateActions<E>) -> Result<Vec<f64>> {
+        let dist = match self.part {
+            Quantity::LogPb => values.pb,
+            Quantity::LogPrior => values.prior,
+            Quantity::LogFlow => {
+                let Some(log_flow) = values.values.get(Quantity::LogFlow) else {
+                    return Ok(vec![0.0; sample.len()]);
+                };
+                if log_flow.numel() != sample.len() {
+                    let remedy = "let `Policy::evaluate` return one log F for each state";
+                    let expected = [sample.len() as i64];
+                    return Err(Error::shape("log F of a policy", expected, log_flow.size(), remedy));
+                }
+                return without_nan("log F that the policy returns", to_host(log_flow));
+            }
+            _ => values.pf,
+        };
+        log_probs(dist, sample)
     }
 
     /// Checks that the policy's probabilities for a state depend neither on the other states of its batch nor
@@ -134,6 +143,25 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let words =
             |k| ("by `evaluate`".to_owned(), format!("by `on_host`, in {}", sample.describe(self.env, k)));
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
+    }
+
+    /// Checks that `Policy::on_tensors`, which roll-outs and scores on a device use, returns the same values as
+    /// `evaluate`.
+    fn check_tensors(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
+        let Some(forms) = tensor_forms(self.env, self.policy) else { return Ok(()) };
+        let conditions = self.conditions_of(sample, 0)?;
+        let states = forms.form.to_tensor(&sample.states, forms.device);
+        let others = tch::no_grad(|| {
+            let wants = self.part.into();
+            let evaluation =
+                forms.policy.evaluate_tensors(forms.form, &states, conditions.as_ref(), wants)?;
+            self.values_of(evaluation, sample)
+        })?;
+        let law = "a policy is the same on tensors: its form on tensors (`Policy::on_tensors`, \
+            `StateFeatures::encode_tensor`) returns the same values as `evaluate`, up to rounding";
+        let words =
+            |k| ("by `evaluate`".to_owned(), format!("by `on_tensors`, in {}", sample.describe(self.env, k)));
+        self.compare(law, values, &others, words)
     }
 
     /// Returns an error if two log-probabilities differ by more than rounding. `words` returns, for the
@@ -277,6 +305,7 @@ pub fn check_policy<E: ReplayEnv>(
         check.check_independence(sample, &values)?;
         check.check_equivariance(sample, &values)?;
         check.check_host(sample, &values)?;
+        check.check_tensors(sample, &values)?;
     }
     Ok(true)
 }

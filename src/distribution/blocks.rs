@@ -65,11 +65,11 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
 ///
 /// # Errors
 /// [`Error::Shape`] if `scale` has another shape than `[states]`.
-pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
-    if scale.size() == [masks.len() as i64] {
+pub(super) fn check_scale(n: usize, scale: &Tensor) -> Result<()> {
+    if scale.size() == [n as i64] {
         return Ok(());
     }
-    Err(Error::shape("the scale of logits", [masks.len() as i64], scale.size(), "give one number per state"))
+    Err(Error::shape("the scale of logits", [n as i64], scale.size(), "give one number per state"))
 }
 
 /// Returns the position of each legal slot, state by state, in the concatenation of all blocks of logits.

@@ -8,6 +8,8 @@ use super::Exploration;
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
 use super::blocks::{check_blocks, check_scale, state_by_state};
 use super::logits::Logits;
+use super::tensor_masks::TensorMasks;
+use crate::direction::Direction;
 use crate::distribution::Distribution;
 use crate::error::check_len;
 use crate::rows::{Masks, Rows, Slots};
@@ -41,12 +43,10 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 /// ```
 #[derive(Debug)]
 pub struct GraphActionCategorical {
-    masks: Masks,
-    /// The index of each state's first entry in `legal_slot`, followed by the number of entries, `[states +
-    /// 1]`.
-    legal_ptr: Vec<usize>,
-    /// The legal slots of all states, state by state. The slots of each state are counted from 0.
-    legal_slot: Vec<u32>,
+    /// The legal slots on the host. If they were given as a tensor, they are copied on demand.
+    slots: OnceCell<LegalSlots>,
+    /// The legal slots as a tensor on the device of the logits; `None` if they were given on the host.
+    tensor_masks: Option<TensorMasks>,
     logits: Logits,
     /// Log-probabilities of the legal slots of all states on the host, without exploration, computed on
     /// demand.
@@ -56,6 +56,29 @@ pub struct GraphActionCategorical {
     /// Log-probabilities of all slots, legal or not, computed on demand. The result is `None` unless there is
     /// a single block with one row per state.
     dense: OnceCell<Option<Tensor>>,
+}
+
+/// The legal slots of a batch of states, on the host.
+#[derive(Debug)]
+struct LegalSlots {
+    masks: Masks,
+    /// The index of each state's first entry in `slot`, followed by the number of entries, `[states + 1]`.
+    ptr: Vec<usize>,
+    /// The legal slots of all states, state by state. The slots of each state are counted from 0.
+    slot: Vec<u32>,
+}
+
+impl LegalSlots {
+    fn new(masks: Masks) -> Self {
+        let mut ptr = Vec::with_capacity(masks.len() + 1);
+        let mut slot = Vec::with_capacity(masks.legal.len());
+        ptr.push(0);
+        for row in 0..masks.len() {
+            slot.extend(masks.legal_slots(row));
+            ptr.push(slot.len());
+        }
+        Self { masks, ptr, slot }
+    }
 }
 
 impl GraphActionCategorical {
@@ -100,87 +123,115 @@ impl GraphActionCategorical {
     /// # Errors
     /// [`Error::Shape`] if the number of factors isn't the number of states.
     pub fn scaled(self, scale: &Tensor) -> Result<Self> {
-        check_scale(&self.masks, scale)?;
-        Ok(Self { logits: self.logits.scaled(scale), ..Self::uniform(self.masks) })
+        check_scale(self.len(), scale)?;
+        Ok(Self::build(self.slots, self.tensor_masks, self.logits.scaled(scale)))
     }
 
     /// Creates the uniform distribution over the legal slots of each state, without any tensor.
     #[must_use]
     pub fn uniform(masks: Masks) -> Self {
-        let mut legal_ptr = Vec::with_capacity(masks.len() + 1);
-        let mut legal_slot = Vec::with_capacity(masks.legal.len());
-        legal_ptr.push(0);
-        for row in 0..masks.len() {
-            legal_slot.extend(masks.legal_slots(row));
-            legal_ptr.push(legal_slot.len());
-        }
+        Self::build(OnceCell::from(LegalSlots::new(masks)), None, Logits::uniform())
+    }
+
+    fn build(slots: OnceCell<LegalSlots>, tensor_masks: Option<TensorMasks>, logits: Logits) -> Self {
         Self {
-            masks,
-            legal_ptr,
-            legal_slot,
-            logits: Logits::uniform(),
+            slots,
+            tensor_masks,
+            logits,
             host_log_probs: OnceCell::new(),
             log_sum: OnceCell::new(),
             dense: OnceCell::new(),
         }
     }
 
+    /// Creates the distribution with masks that are a tensor on the device of the logits, `[states, slots]`
+    /// (bool). Actions are sampled on this device, and the masks are copied to the host only if a method
+    /// needs them there. `logits` is `[states, slots]`; `None` gives the uniform distribution. If `has_exit`
+    /// is `true`, the last slot is the exit.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the logits have another shape than the masks.
+    pub fn from_tensors(
+        direction: Direction,
+        legal: Tensor,
+        has_exit: bool,
+        logits: Option<&Tensor>,
+    ) -> Result<Self> {
+        let logits = match logits {
+            None => Logits::uniform(),
+            Some(logits) if logits.size() == legal.size() => Logits::blocks(std::slice::from_ref(logits)),
+            Some(logits) => {
+                let remedy = "give one logit for each slot of each state";
+                return Err(Error::shape("the logits", legal.size(), logits.size(), remedy));
+            }
+        };
+        Ok(Self::build(OnceCell::new(), Some(TensorMasks { direction, legal, has_exit }), logits))
+    }
+
+    fn slots(&self) -> &LegalSlots {
+        self.slots.get_or_init(|| {
+            // Without tensor masks, the slots are set by the constructor.
+            let none = || Masks::from_rows(Direction::Forward, 0, 0, Vec::new(), false);
+            LegalSlots::new(self.tensor_masks.as_ref().map_or_else(none, TensorMasks::to_host))
+        })
+    }
+
     /// Returns the masks: the slots of each state, and which of them are legal.
     #[must_use]
     pub fn masks(&self) -> &Masks {
-        &self.masks
+        &self.slots().masks
     }
 
     /// Returns the number of states.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.masks.len()
+        self.tensor_masks.as_ref().map_or_else(|| self.slots().masks.len(), TensorMasks::len)
     }
 
     /// Returns `true` if there is no state.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.masks.is_empty()
+        self.len() == 0
     }
 
     /// Returns the number of legal actions of each state.
     #[must_use]
     pub fn n_actions(&self) -> Vec<usize> {
-        self.legal_ptr.windows(2).map(|w| w[1] - w[0]).collect()
+        self.slots().ptr.windows(2).map(|w| w[1] - w[0]).collect()
     }
 
     /// Returns the index of each state's first entry in [`legal_slots`](Self::legal_slots) and
     /// [`log_probs`](Self::log_probs), followed by the number of entries, `[states + 1]`.
     #[must_use]
     pub fn legal_offsets(&self) -> &[usize] {
-        &self.legal_ptr
+        &self.slots().ptr
     }
 
     /// Returns the legal slots of all states, one state after another.
     #[must_use]
     pub fn legal_slots(&self) -> &[u32] {
-        &self.legal_slot
+        &self.slots().slot
     }
 
     fn legal_logits(&self) -> &Tensor {
-        self.logits.legal(&self.masks)
+        self.logits.legal(self.masks())
     }
 
     fn host_logits(&self) -> &[f64] {
-        self.logits.host(&self.masks)
+        self.logits.host(self.masks())
     }
 
     fn ids(&self) -> Tensor {
-        segment_ids(&self.legal_ptr, self.logits.device())
+        segment_ids(&self.slots().ptr, self.logits.device())
     }
 
     /// Returns the log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0
     /// for a state without a legal slot.
     pub fn logsumexp(&self) -> Tensor {
         let logits = self.legal_logits();
-        let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
+        let empty = self.slots().ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
         let empty = from_host(&empty.collect::<Vec<_>>(), logits.kind(), logits.device());
-        segment_logsumexp(logits, &self.ids(), &segment_max(logits, &self.legal_ptr), &empty)
+        segment_logsumexp(logits, &self.ids(), &segment_max(logits, &self.slots().ptr), &empty)
     }
 
     fn log_sum(&self) -> &Tensor {
@@ -202,7 +253,7 @@ impl GraphActionCategorical {
         }
         self.check_finite()?;
         let mut out = self.host_logits().to_vec();
-        for ends in self.legal_ptr.windows(2) {
+        for ends in self.slots().ptr.windows(2) {
             log_softmax(&mut out[ends[0]..ends[1]]);
         }
         Ok(self.host_log_probs.get_or_init(|| out))
@@ -215,7 +266,7 @@ impl GraphActionCategorical {
         };
         Err(Error::non_finite(
             "logit",
-            self.legal_ptr.partition_point(|&start| start <= bad) - 1,
+            self.slots().ptr.partition_point(|&start| start <= bad) - 1,
             host[bad],
             "lower the learning rate, clip gradients (`max_norm`), or check the inputs of the network",
         ))
@@ -232,7 +283,7 @@ impl GraphActionCategorical {
             let range = self.legal_range(row)?;
             let largest = log_probs[range.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let position = log_probs[range.clone()].iter().position(|&p| p == largest).unwrap_or(0);
-            Ok(self.legal_slot[range.start + position])
+            Ok(self.slots().slot[range.start + position])
         });
         best.collect::<Result<_>>().map(Slots)
     }
@@ -250,11 +301,11 @@ impl GraphActionCategorical {
     /// # Errors
     /// [`Error::Shape`] if the two distributions don't have the same legal slots.
     pub fn kl(&self, other: &Self) -> Result<Tensor> {
-        if self.legal_ptr != other.legal_ptr || self.legal_slot != other.legal_slot {
+        if self.slots().ptr != other.slots().ptr || self.slots().slot != other.slots().slot {
             return Err(Error::shape(
                 "the other distribution's legal slots",
-                [self.len() as i64, self.legal_slot.len() as i64],
-                [other.len() as i64, other.legal_slot.len() as i64],
+                [self.len() as i64, self.slots().slot.len() as i64],
+                [other.len() as i64, other.slots().slot.len() as i64],
                 "compare two distributions over the same states and masks",
             ));
         }
@@ -264,13 +315,13 @@ impl GraphActionCategorical {
         let log_p = self.log_probs().to_device(device);
         let log_q = other.log_probs().to_device(device);
         let terms = log_p.exp() * (&log_p - log_q);
-        Ok(segment_sum(&terms, &segment_ids(&self.legal_ptr, device), self.len()))
+        Ok(segment_sum(&terms, &segment_ids(&self.slots().ptr, device), self.len()))
     }
 
     /// Returns the range of the legal slots of state `row` among the legal slots of all states.
     fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         if row < self.len() {
-            Ok(self.legal_ptr[row]..self.legal_ptr[row + 1])
+            Ok(self.slots().ptr[row]..self.slots().ptr[row + 1])
         } else {
             Err(Error::out_of_range(row, self.len()))
         }
@@ -281,7 +332,7 @@ impl GraphActionCategorical {
     fn legal_range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         let range = self.range(row)?;
         if range.is_empty() {
-            return Err(Error::NoLegalAction { row, direction: self.masks.direction });
+            return Err(Error::NoLegalAction { row, direction: self.masks().direction });
         }
         Ok(range)
     }
@@ -296,13 +347,13 @@ impl GraphActionCategorical {
     /// Returns the index of a slot of state `row` among the legal slots of all states.
     fn entry(&self, row: usize, slot: u32) -> Result<usize> {
         let range = self.range(row)?;
-        match self.legal_slot[range.clone()].binary_search(&slot) {
+        match self.slots().slot[range.clone()].binary_search(&slot) {
             Ok(k) => Ok(range.start + k),
             Err(_) => Err(Error::IllegalAction {
                 row,
-                direction: self.masks.direction,
+                direction: self.masks().direction,
                 slot: slot as usize,
-                n_slots: self.masks.row(row).len(),
+                n_slots: self.masks().row(row).len(),
                 n_legal: range.len(),
                 detail: "its log-probability was requested; choose a slot that the mask allows".into(),
             }),
@@ -328,7 +379,7 @@ impl Distribution for GraphActionCategorical {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {
                 let range = self.legal_range(row)?;
                 let k = (u * range.len() as f64) as usize;
-                Ok(self.legal_slot[range.start + k.min(range.len() - 1)])
+                Ok(self.slots().slot[range.start + k.min(range.len() - 1)])
             });
             return slots.collect::<Result<_>>().map(Slots);
         }
@@ -338,9 +389,9 @@ impl Distribution for GraphActionCategorical {
             *is_used.get_mut(row).ok_or(Error::out_of_range(row, self.len()))? = true;
         }
         let behaviour = Behaviour {
-            masks: &self.masks,
-            legal_ptr: &self.legal_ptr,
-            legal_slot: &self.legal_slot,
+            masks: self.masks(),
+            legal_ptr: &self.slots().ptr,
+            legal_slot: &self.slots().slot,
             logits: self.host_logits(),
             exploration,
         };
@@ -349,26 +400,47 @@ impl Distribution for GraphActionCategorical {
         })?;
         let slots = rows.iter().zip(&draws).map(|(&row, &u)| {
             let k = inverse_cdf(&behaviours[row], u);
-            self.legal_slot[self.legal_ptr[row] + k]
+            self.slots().slot[self.slots().ptr[row] + k]
         });
         Ok(Slots(slots.collect()))
     }
 
     fn log_prob(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
+        if let Some(masks) = &self.tensor_masks {
+            check_len("actions", rows.len(), actions.len(), "give one action for each row")?;
+            let positions = masks.positions(rows, actions)?;
+            let dense = || self.logits.masked_log_probs(&masks.illegal());
+            return Ok(match self.dense.get_or_init(dense) {
+                Some(log_probs) => log_probs.index_select(0, &positions),
+                None => masks.uniform_log_prob(rows),
+            });
+        }
         let entries = self.entries(rows, actions)?;
         if self.logits.is_uniform() {
             let values = rows.iter().map(|&row| {
-                let n = self.legal_ptr[row + 1] - self.legal_ptr[row];
+                let n = self.slots().ptr[row + 1] - self.slots().ptr[row];
                 -(n as f64).ln()
             });
             return Ok(from_host(&values.collect::<Vec<_>>(), self.logits.kind(), self.logits.device()));
         }
-        if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(&self.masks)) {
+        if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(self.masks())) {
             let positions =
-                rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
+                rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks().slot_ptr[row] + slot as usize);
             return Ok(select_rows(log_probs, &positions.collect::<Vec<_>>()));
         }
         Ok(select_rows(self.legal_logits(), &entries) - select_rows(self.log_sum(), rows))
+    }
+
+    fn sample_tensor(&self, exploration: &Exploration, draws: &Tensor) -> Result<(Tensor, Tensor)> {
+        let masks = self.tensor_masks.as_ref().ok_or_else(|| {
+            let remedy = "build it by `GraphActionCategorical::from_tensors`";
+            Error::missing("sampling on a device", "a distribution whose masks are a tensor", remedy)
+        })?;
+        Ok(masks.sample(self.logits.scaled_block().as_ref(), exploration, draws))
+    }
+
+    fn slots_as_actions(slots: Vec<u32>) -> Option<Slots> {
+        Some(Slots(slots))
     }
 
     fn log_weights(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
@@ -388,7 +460,7 @@ impl Distribution for GraphActionCategorical {
         let mut offsets = vec![0];
         let mut slots = Vec::new();
         for &row in rows {
-            slots.extend_from_slice(&self.legal_slot[self.legal_range(row)?]);
+            slots.extend_from_slice(&self.slots().slot[self.legal_range(row)?]);
             offsets.push(slots.len());
         }
         Ok((offsets, Slots(slots)))

@@ -118,11 +118,21 @@ impl Logits {
                 row.fill(false);
             }
         }
-        let logits = &blocks[0];
-        let illegal = Tensor::from_slice(&illegal).view_as(logits).to_device(logits.device());
+        let illegal = Tensor::from_slice(&illegal).view_as(&blocks[0]).to_device(blocks[0].device());
+        self.masked_log_probs(&illegal)
+    }
+
+    /// Returns the log-probability of every slot, `[slots]`, for logits in one block, `[states, width]`;
+    /// `None` for equal logits. `illegal` is `[states, width]` (bool).
+    pub(super) fn masked_log_probs(&self, illegal: &Tensor) -> Option<Tensor> {
+        Some(self.scaled_block()?.masked_fill(illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
+    }
+
+    /// Returns the first block of logits, multiplied by the scale; `None` for equal logits.
+    pub(super) fn scaled_block(&self) -> Option<Tensor> {
+        let logits = self.first_block()?;
         let scaled = self.scale.as_ref().map(|scale| logits * scale.unsqueeze(1));
-        let logits = scaled.as_ref().unwrap_or(logits);
-        Some(logits.masked_fill(&illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
+        Some(scaled.unwrap_or_else(|| logits.shallow_clone()))
     }
 
     /// Returns the logits of the legal slots on the host. Whole blocks are copied to the host, and the legal

@@ -6,6 +6,7 @@ mod categorical;
 mod exploration;
 mod logits;
 mod rounding;
+mod tensor_masks;
 
 pub use categorical::GraphActionCategorical;
 pub use exploration::Exploration;
@@ -45,6 +46,23 @@ pub trait Distribution {
     /// [`Error::IllegalStep`](crate::Error::IllegalStep) for a continuous action outside the support;
     /// [`Error::OutOfRange`](crate::Error::OutOfRange) for an entry of `rows` that isn't a state's index.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
+
+    /// Samples one slot of each state on the device of the distribution, `[states]` (i64). `draws` has a
+    /// uniform random number in `[0, 1)` for each state, `[states]` (f64), on the same device. The second
+    /// result, `[states]` (bool), is `false` for each state without a legal slot or with a logit that isn't
+    /// finite; the slot of such a state has no meaning.
+    ///
+    /// # Errors
+    /// [`Error::Missing`](crate::Error::Missing) for a distribution that isn't on a device (the default).
+    fn sample_tensor(&self, _exploration: &Exploration, _draws: &Tensor) -> Result<(Tensor, Tensor)> {
+        let remedy = "sample by `Distribution::sample`";
+        Err(crate::Error::missing("sampling on a device", "a distribution over slots", remedy))
+    }
+
+    /// Returns slots as actions; `None` (the default) if actions aren't slots.
+    fn slots_as_actions(_slots: Vec<u32>) -> Option<Self::Actions> {
+        None
+    }
 
     /// Returns the unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`,
     /// with gradient. In flow matching the log-weight is the log of the flow through the transition.

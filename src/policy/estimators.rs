@@ -48,20 +48,36 @@ impl Evaluation<GraphActionCategorical> {
         wants: Quantities,
         output: NetworkOutput,
     ) -> Result<Self> {
+        let build = |direction, blocks: Option<&[Tensor]>| {
+            let masks = masks(direction)?;
+            match blocks {
+                Some(blocks) => GraphActionCategorical::new(masks, blocks),
+                None => Ok(GraphActionCategorical::uniform(masks)),
+            }
+        };
+        Self::from_output(build, wants, output)
+    }
+
+    /// Creates distributions as [`from_masks`](Self::from_masks) does. `build` creates the distribution of a
+    /// direction from its blocks of logits, or the uniform distribution if there are none.
+    pub(crate) fn from_output(
+        mut build: impl FnMut(Direction, Option<&[Tensor]>) -> Result<GraphActionCategorical>,
+        wants: Quantities,
+        output: NetworkOutput,
+    ) -> Result<Self> {
         let pf = match output.pf.filter(|_| wants.has(Quantity::LogPf)) {
             None => None,
             Some(blocks) => {
-                let pf = GraphActionCategorical::new(masks(Direction::Forward)?, &blocks)?;
+                let pf = build(Direction::Forward, Some(&blocks))?;
                 Some(match &output.pf_scale {
                     Some(scale) => pf.scaled(scale)?,
                     None => pf,
                 })
             }
         };
-        let pb = match (wants.has(Quantity::LogPb), output.pb) {
-            (false, _) => None,
-            (true, Some(blocks)) => Some(GraphActionCategorical::new(masks(Direction::Backward)?, &blocks)?),
-            (true, None) => Some(GraphActionCategorical::uniform(masks(Direction::Backward)?)),
+        let pb = match wants.has(Quantity::LogPb) {
+            true => Some(build(Direction::Backward, output.pb.as_deref())?),
+            false => None,
         };
         Ok(Self { pf, pb, prior: None, values: output.values })
     }

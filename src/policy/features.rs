@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use tch::{Kind, Tensor};
+
 use crate::env::{VectorEnv, VectorStates};
 
 /// The input vectors of a batch of states.
@@ -17,6 +19,15 @@ pub enum Features {
     /// the vectors. With vectors of 512 entries, a layer of 256 units takes a fifth of the time that it takes
     /// with [`Dense`](Self::Dense).
     Active(Vec<i64>),
+}
+
+/// The input vectors of a batch of states, computed on a device.
+#[derive(Debug)]
+pub enum TensorFeatures {
+    /// The entries of all vectors, `[states, width]`.
+    Dense(Tensor),
+    /// The indices of the entries that are 1, `[states, k]` (i64). All other entries are 0.
+    Active(Tensor),
 }
 
 /// An encoding of states as vectors.
@@ -42,6 +53,13 @@ pub trait StateFeatures<S>: Send + Sync {
     /// batch.
     fn encode(&self, states: &S) -> Features;
 
+    /// Encodes states that are a tensor, `[states, width]` (i64), on their device. The vectors must be those
+    /// of [`encode`](Self::encode). `None` (the default) means that these features, or states of this width,
+    /// can be encoded only on the host.
+    fn encode_tensor(&self, _states: &Tensor) -> Option<TensorFeatures> {
+        None
+    }
+
     /// Returns the settings of the features, which [`Policy::settings`](super::Policy::settings) of an
     /// [`MlpPolicy`](super::MlpPolicy) includes; null (the default) for custom features.
     fn settings(&self) -> Value {
@@ -56,6 +74,10 @@ impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
 
     fn encode(&self, states: &S) -> Features {
         self.as_ref().encode(states)
+    }
+
+    fn encode_tensor(&self, states: &Tensor) -> Option<TensorFeatures> {
+        self.as_ref().encode_tensor(states)
     }
 
     fn settings(&self) -> Value {
@@ -114,6 +136,15 @@ impl StateFeatures<VectorStates> for KHot {
         }
         Features::Active(columns)
     }
+    fn encode_tensor(&self, states: &Tensor) -> Option<TensorFeatures> {
+        let entries = self.entries as i64;
+        let values = self.values as i64;
+        // A state of another width can't be encoded on a device; `encode` reports it by an error.
+        (states.size()[1] == entries).then(|| {
+            let start = Tensor::arange(entries, (Kind::Int64, states.device())) * values;
+            TensorFeatures::Active(states + start)
+        })
+    }
     fn settings(&self) -> Value {
         json!({ "KHot": self })
     }
@@ -144,6 +175,10 @@ impl StateFeatures<VectorStates> for ScaledEntries {
         let scale = 2.0 / self.values.saturating_sub(1).max(1) as f32;
         Features::Dense(states.values().iter().map(|&x| f32::from(x) * scale - 1.0).collect())
     }
+    fn encode_tensor(&self, states: &Tensor) -> Option<TensorFeatures> {
+        let scale = 2.0 / self.values.saturating_sub(1).max(1) as f64;
+        Some(TensorFeatures::Dense(states.to_kind(Kind::Float) * scale - 1.0))
+    }
     fn settings(&self) -> Value {
         json!({ "ScaledEntries": self })
     }
@@ -157,5 +192,25 @@ mod tests {
     fn scaled_entries_span_minus_one_to_one() {
         let encoded = ScaledEntries::new(3, 5).encode(&VectorStates::from_rows([[0, 2, 4]]));
         assert_eq!(encoded, Features::Dense(vec![-1.0, 0.0, 1.0]));
+    }
+
+    #[test]
+    fn tensors_are_encoded_as_vectors_on_the_host_are() {
+        let states = VectorStates::from_rows([[0, 2, 4], [1, 1, 0]]);
+        let tensor = Tensor::from_slice(&[0i64, 2, 4, 1, 1, 0]).view([2, 3]);
+        let flat = |tensor: Tensor| Vec::<f64>::try_from(tensor.to_kind(Kind::Double).view(-1)).unwrap();
+        let features: [&dyn StateFeatures<VectorStates>; 2] = [&KHot::new(3, 5), &ScaledEntries::new(3, 5)];
+        for features in features {
+            let got = match features.encode_tensor(&tensor).unwrap() {
+                TensorFeatures::Dense(values) => flat(values),
+                TensorFeatures::Active(columns) => flat(columns),
+            };
+            let expected: Vec<f64> = match features.encode(&states) {
+                Features::Dense(values) => values.into_iter().map(f64::from).collect(),
+                Features::Active(columns) => columns.into_iter().map(|column| column as f64).collect(),
+            };
+            assert_eq!(got, expected);
+        }
+        assert!(KHot::new(2, 5).encode_tensor(&tensor).is_none());
     }
 }

@@ -15,7 +15,6 @@
 //! [`ByIndex`] (one-hot of the state), [`Enumeration`] (the number of the state).
 
 mod dense;
-mod dense_config;
 mod estimators;
 mod features;
 mod graph;
@@ -27,9 +26,8 @@ mod torso;
 mod uniform;
 mod vectors;
 
-pub use dense::MlpPolicy;
-pub use dense_config::MlpPolicyConfig;
-pub use features::{Features, KHot, ScaledEntries, StateFeatures};
+pub use dense::{MlpPolicy, MlpPolicyConfig};
+pub use features::{Features, KHot, ScaledEntries, StateFeatures, TensorFeatures};
 pub use graph::GraphPolicy;
 pub use heads::MultiHead;
 pub use prior::WithPrior;
@@ -44,7 +42,7 @@ use serde_json::Value;
 use tch::Tensor;
 
 pub use crate::env::HostPolicy;
-use crate::env::{Direction, Env};
+use crate::env::{Direction, Env, TensorForm};
 use crate::nn::Parameters;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::{Error, Result};
@@ -135,6 +133,12 @@ pub trait Policy<E: Env> {
         None
     }
 
+    /// Returns the form of the policy that takes states of this [`TensorForm`]; `None` (the default) if the
+    /// policy takes only states on the host.
+    fn on_tensors(&self, _form: &TensorForm<E::States>) -> Option<&dyn TensorPolicy<E>> {
+        None
+    }
+
     /// Returns the policy's estimate of log Z for each of `_n` trajectories, `[n]`; `None` (the default) if
     /// the policy doesn't estimate log Z. `_conditions` has one row per trajectory, `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
@@ -159,6 +163,22 @@ pub trait Policy<E: Env> {
     fn heads(&self) -> Option<&dyn MultiHead> {
         None
     }
+}
+
+/// A policy that takes states as a tensor on the device of its parameters ([`TensorForm`]).
+pub trait TensorPolicy<E: Env> {
+    /// Evaluates each state once, as [`Policy::evaluate`] does for states on the host. `states` is `[states,
+    /// width]` (i64). `conditions` has one row per state.
+    ///
+    /// # Errors
+    /// The errors of [`Policy::evaluate`].
+    fn evaluate_tensors(
+        &self,
+        form: &TensorForm<E::States>,
+        states: &Tensor,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<E::Dist>>;
 }
 
 /// Returns P_F or P_B of each state, depending on `direction`. `needed_by` names the caller in the error.
@@ -200,6 +220,10 @@ impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         (**self).on_host(direction)
+    }
+
+    fn on_tensors(&self, form: &TensorForm<E::States>) -> Option<&dyn TensorPolicy<E>> {
+        (**self).on_tensors(form)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tch::{Device, Kind, Tensor};
 
-use super::Features;
+use super::{Features, TensorFeatures};
 use crate::nn::{Activation, HostMlp, LayerNorm, Linear, Mlp, MlpConfig, Scope, WeightNoise, floats};
 use crate::{Error, Result};
 
@@ -46,6 +46,22 @@ impl EncodedVectors {
                 }
             }
         })
+    }
+}
+
+impl EncodedVectors {
+    /// Converts vectors that were computed on the device of the parameters. The entries of dense vectors are
+    /// converted to the dtype `kind`.
+    pub(crate) fn from_tensors(features: TensorFeatures, kind: Kind) -> Self {
+        match features {
+            TensorFeatures::Dense(values) => Self::Dense(values.to_kind(kind)),
+            TensorFeatures::Active(columns) => {
+                let n = columns.size()[0];
+                let k = columns.size()[1];
+                let offsets = Tensor::arange(n, (Kind::Int64, columns.device())) * k;
+                Self::Active { columns: columns.reshape([-1]), offsets }
+            }
+        }
     }
 }
 

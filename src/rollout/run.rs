@@ -2,6 +2,7 @@
 //! actions.
 
 use super::Trajectories;
+use super::visited_rows::VisitedRows;
 use crate::env::{Direction, Env, Rows};
 use crate::{Error, Result};
 
@@ -161,7 +162,9 @@ impl Rollout {
             }
         };
         Ok(Trajectories {
-            states: rows.states.map_or_else(|| terminal.select(&[]), |states| states.permute(&order)),
+            states: VisitedRows::OnHost(
+                rows.states.map_or_else(|| terminal.select(&[]), |states| states.permute(&order)),
+            ),
             actions: actions.permute(&order),
             reverse: reverse.permute(&order),
             exit: order.iter().map(|&row| rows.exit[row]).collect(),

@@ -1,7 +1,8 @@
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 use super::run::Rollout;
 use super::state_groups::group_states;
+use super::tensors::{TensorRollout, tensor_forms};
 use super::{Trajectories, Walks};
 use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
@@ -34,6 +35,9 @@ pub struct Sampler<'a, E: Env> {
     pub(super) policy: &'a dyn Policy<E>,
     exploration: Exploration,
     pub(super) max_steps: usize,
+    /// `true` to sample on the device of the parameters, if environment and policy have a form on tensors;
+    /// `None` to do so unless this device is the host.
+    on_tensors: Option<bool>,
 }
 
 impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
@@ -50,7 +54,13 @@ impl<'a, E: Env> Sampler<'a, E> {
     #[must_use]
     pub fn new(env: &'a E, policy: &'a dyn Policy<E>) -> Self {
         runtime::prepare();
-        Self { env, policy, exploration: Exploration::on_policy(), max_steps: DEFAULT_MAX_STEPS }
+        Self {
+            env,
+            policy,
+            exploration: Exploration::on_policy(),
+            max_steps: DEFAULT_MAX_STEPS,
+            on_tensors: None,
+        }
     }
 
     /// Sets the exploration of forward sampling. Backward sampling never explores. Exploration changes the
@@ -67,6 +77,13 @@ impl<'a, E: Env> Sampler<'a, E> {
     #[must_use]
     pub fn max_steps(mut self, max_steps: usize) -> Self {
         self.max_steps = max_steps;
+        self
+    }
+
+    /// Chooses explicitly whether the roll-out is made of tensor operations.
+    #[cfg(test)]
+    pub(super) fn on_tensors(mut self, on_tensors: bool) -> Self {
+        self.on_tensors = Some(on_tensors);
         self
     }
 
@@ -175,15 +192,23 @@ impl<'a, E: Env> Sampler<'a, E> {
         rng: &mut Rng,
     ) -> Result<Trajectories<E>> {
         let checked = conditions.map(|c| Conditions::checked(c.shallow_clone(), start.len())).transpose()?;
+        let exploration = match direction {
+            Direction::Forward => self.exploration,
+            Direction::Backward => Exploration::on_policy(),
+        };
+        let forms = tensor_forms(self.env, self.policy);
+        if let Some(forms) = forms.filter(|forms| self.on_tensors.unwrap_or(forms.device != Device::Cpu)) {
+            let max_steps = self.max_steps;
+            let start = forms.form.to_tensor(&start, forms.device);
+            let rollout = TensorRollout { forms, direction, max_steps, keep_states, exploration, conditions };
+            let sampled = tch::no_grad(|| rollout.run(start, rng))?;
+            return Ok(Trajectories { conditions: checked, ..sampled });
+        }
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
         // Equal states are evaluated once, unless they may have different conditions, or the policy has no
         // parameters. Such a policy is evaluated so fast that finding equal states would save no time.
         let merges = conditions.is_none() && self.policy.parameters().is_some();
         let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
-        let exploration = match direction {
-            Direction::Forward => self.exploration,
-            Direction::Backward => Exploration::on_policy(),
-        };
         // Sampling needs no gradients, because training evaluates the sampled states again.
         let sampled = tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {

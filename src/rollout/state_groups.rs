@@ -30,6 +30,11 @@ pub(crate) fn group_states<E: Env>(env: &E, states: &E::States, merges: bool) ->
 }
 
 impl<S: Rows> StateGroups<S> {
+    /// Creates groups of a single state each.
+    pub(crate) fn identity(n: usize) -> Self {
+        Self { grouping: Grouping::identity(n), classes: None, distinct: None }
+    }
+
     /// Returns the first state of each group. `states` are the states that were grouped.
     pub(crate) fn distinct<'a>(&'a self, states: &'a S) -> &'a S {
         self.distinct.as_ref().unwrap_or(states)

@@ -1,14 +1,16 @@
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::container::parts::{Owned, Parts};
 use super::container::pick;
 use super::run::Rollout;
+use super::visited_rows::VisitedRows;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
 use crate::env::{
     Direction, Env, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards,
 };
 use crate::error::check_len;
+use crate::tensor::to_host;
 use crate::{Error, Result};
 
 /// A batch of complete trajectories in forward order. Their lengths may differ.
@@ -22,7 +24,7 @@ use crate::{Error, Result};
 /// of row `t` leads and the stored state of row `t + 1` may be labelled differently. The backward action uses
 /// the labels of row `t + 1`.
 pub struct Trajectories<E: Env> {
-    pub(crate) states: E::States,
+    pub(crate) states: VisitedRows<E::States>,
     pub(crate) actions: E::Actions,
     pub(crate) reverse: E::Actions,
     pub(crate) exit: Vec<bool>,
@@ -75,7 +77,7 @@ impl<E: Env> Trajectories<E> {
     /// states, except terminal states that are reached without an exit action.
     #[must_use]
     pub fn states(&self) -> &E::States {
-        &self.states
+        self.states.host()
     }
 
     /// Returns the forward action of each transition.
@@ -139,7 +141,14 @@ impl<E: Env> Trajectories<E> {
     /// # Errors
     /// The errors of [`log_rewards`].
     pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<f64>> {
-        log_rewards(reward, &self.terminal, self.conditions())
+        match (self.states.device(), reward.on_tensors()) {
+            (Some(kept), Some(tensors)) if self.conditions.is_none() => {
+                let values = to_host(&tensors.log_reward(&kept.terminal)?.to_kind(Kind::Double));
+                check_log_rewards(&values, &self.terminal)?;
+                Ok(values)
+            }
+            _ => log_rewards(reward, &self.terminal, self.conditions()),
+        }
     }
 
     /// Returns the trajectories in compact form ([`Walks`]: actions and terminal states), which a replay
@@ -152,7 +161,7 @@ impl<E: Env> Trajectories<E> {
     /// The errors of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
         let renamed =
-            env.symmetry().to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
+            env.symmetry().to_insertion_order(self.states(), &self.actions, &self.reverse, &self.offsets)?;
         let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
         Ok(Walks { actions, terminal, offsets: self.offsets.clone(), conditions: self.conditions.clone() })
     }
@@ -177,7 +186,7 @@ impl<E: Env> Parts for Trajectories<E> {
     fn pick(&self, trajectories: &[usize]) -> Self {
         let (rows, offsets) = rows_of(&self.offsets, trajectories);
         Self {
-            states: self.states.select(&rows),
+            states: self.states.select(&rows, trajectories),
             actions: self.actions.select(&rows),
             reverse: self.reverse.select(&rows),
             exit: pick(&self.exit, &rows),
@@ -283,7 +292,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     pub(super) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
         if terminal.is_empty() {
             return Ok(Self {
-                states: env.initial(&[]),
+                states: VisitedRows::OnHost(env.initial(&[])),
                 actions: env.no_actions(),
                 reverse: env.no_actions(),
                 exit: Vec::new(),

@@ -4,6 +4,7 @@ use tch::Tensor;
 
 use super::Trajectories;
 use super::container::parts::Parts;
+use super::visited_rows::VisitedRows;
 use crate::Result;
 use crate::condition::Conditions;
 use crate::env::{Env, Reward, Rows, log_rewards};
@@ -67,7 +68,7 @@ impl<E: Env> Transitions<'_, E> {
     /// Returns the state before each transition.
     #[must_use]
     pub fn states(&self) -> E::States {
-        self.trajectories.states.select(&self.rows)
+        self.trajectories.states().select(&self.rows)
     }
 
     /// Returns the forward action of each transition.
@@ -156,7 +157,7 @@ impl<E: Env> Transitions<'_, E> {
         }
         let exit = rows.iter().zip(&ahead).map(|(&row, &is_ahead)| is_ahead || trajectories.exit[row]);
         let pieces = Trajectories {
-            states: trajectories.states.select(&rows),
+            states: VisitedRows::OnHost(trajectories.states().select(&rows)),
             actions: trajectories.actions.select(&rows),
             reverse: trajectories.reverse.select(&rows),
             exit: exit.collect(),
@@ -264,7 +265,7 @@ impl<E: Env> Trajectories<E> {
     /// Returns the states with these state indices. The state index `t` is the state before transition `t`,
     /// and the state index `n_transitions() + i` is the terminal state of trajectory `i`.
     fn at(&self, indices: &[usize]) -> E::States {
-        let mut all = self.states.clone();
+        let mut all = self.states().clone();
         all.append(self.terminal.clone());
         all.select(indices)
     }

@@ -8,7 +8,7 @@ use super::{AverageFor, Batch, BatchScores, StepStats, Trainer, TrainerConfig, c
 use crate::condition::{ConditionSource, Conditions};
 use crate::contract::{Budget, check_env, check_graph_env};
 use crate::distribution::Exploration;
-use crate::env::{Env, Reward, VectorEnv, log_rewards};
+use crate::env::{Env, Reward, VectorEnv};
 use crate::graph::GraphEnv;
 use crate::group::Group;
 use crate::nn::Parameters;
@@ -116,8 +116,7 @@ impl<E: Env> Context<E> {
     /// Computes the log-rewards of the trajectories' objects, and returns the trajectories with these
     /// log-rewards.
     pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
-        let rewards =
-            log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
+        let rewards = trajectories.log_rewards(self.reward.as_ref())?;
         trajectories.with_log_rewards(rewards)
     }
 

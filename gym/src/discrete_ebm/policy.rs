@@ -1,8 +1,8 @@
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, Rows, VectorEnv, VectorStates};
+use gfn::env::{Direction, DiscreteEnv, Rows, TensorForm, VectorEnv, VectorStates};
 use gfn::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, Parameters};
 use gfn::objective::{Quantities, Quantity};
-use gfn::policy::{Evaluation, Policy};
+use gfn::policy::{Evaluation, Policy, TensorPolicy};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -73,17 +73,35 @@ impl EbmPolicy {
         Ok(Self { n, backward, torso, estimators, parameters })
     }
 
-    /// Computes the logits of each state, `[states, 3 n]`. The first n logits are those of setting a
-    /// coordinate to 0, the next n those of setting it to 1, and the last n those of unsetting it.
-    fn logits(&self, states: &VectorStates) -> Tensor {
-        let spin = |&x: &u16| match x {
-            0 => 0.0f32,
-            1 => -1.0,
-            _ => 1.0,
-        };
-        let spins: Vec<f32> = states.values().iter().map(spin).collect();
-        let spins = Tensor::from_slice(&spins).view([states.len() as i64, self.n]);
+    /// Computes the logits of each state, `[states, 3 n]`, from its spins, `[states, n]`. The first n logits
+    /// are those of setting a coordinate to 0, the next n those of setting it to 1, and the last n those of
+    /// unsetting it.
+    fn logits(&self, spins: &Tensor) -> Tensor {
         self.torso.forward(&spins.to_device(self.parameters.device()).to_kind(self.parameters.kind()))
+    }
+
+    /// Evaluates states with these spins. `dist` creates the distribution of a direction from its logits, or
+    /// the uniform distribution if there are none.
+    fn evaluate_spins(
+        &self,
+        spins: impl FnOnce() -> Tensor,
+        wants: Quantities,
+        dist: impl Fn(Direction, Option<&Tensor>) -> Result<GraphActionCategorical>,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let learned = wants.has(Quantity::LogPb) && self.backward == EbmBackward::Learned;
+        let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(&spins()));
+        let mut out = Evaluation::default();
+        if let (true, Some(logits)) = (wants.has(Quantity::LogPf), &logits) {
+            // The two logits of each coordinate are normalised, so that their exponentials add up to 1. The
+            // later softmax over all legal actions then divides by the number of unset coordinates.
+            let values = logits.narrow(1, 0, 2 * self.n).view([-1, 2, self.n]).log_softmax(1, logits.kind());
+            out.pf = Some(dist(Direction::Forward, Some(&values.view([-1, 2 * self.n])))?);
+        }
+        if wants.has(Quantity::LogPb) {
+            let logits = logits.filter(|_| learned).map(|logits| logits.narrow(1, 2 * self.n, self.n));
+            out.pb = Some(dist(Direction::Backward, logits.as_ref())?);
+        }
+        Ok(out)
     }
 }
 
@@ -102,24 +120,26 @@ impl Policy<VectorEnv> for EbmPolicy {
             let remedy = "give states of the environment that the policy was built for";
             return Err(Error::shape("the spins", [n, self.n], [n, width], remedy));
         }
-        let learned = wants.has(Quantity::LogPb) && self.backward == EbmBackward::Learned;
-        let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(states));
-        let mut out = Evaluation::default();
-        if let (true, Some(logits)) = (wants.has(Quantity::LogPf), &logits) {
-            // The two logits of each coordinate are normalised, so that their exponentials add up to 1. The
-            // later softmax over all legal actions then divides by the number of unset coordinates.
-            let values = logits.narrow(1, 0, 2 * self.n).view([-1, 2, self.n]).log_softmax(1, logits.kind());
-            let values = values.view([-1, 2 * self.n]);
-            out.pf = Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[values])?);
-        }
-        if wants.has(Quantity::LogPb) {
-            let masks = env.masks(Direction::Backward, states);
-            out.pb = Some(match logits.filter(|_| learned) {
-                Some(logits) => GraphActionCategorical::new(masks, &[logits.narrow(1, 2 * self.n, self.n)])?,
-                None => GraphActionCategorical::uniform(masks),
-            });
-        }
-        Ok(out)
+        let spins = || {
+            let spin = |&x: &u16| match x {
+                0 => 0.0f32,
+                1 => -1.0,
+                _ => 1.0,
+            };
+            let spins: Vec<f32> = states.values().iter().map(spin).collect();
+            Tensor::from_slice(&spins).view([n, self.n])
+        };
+        self.evaluate_spins(spins, wants, |direction, logits| {
+            let masks = env.masks(direction, states);
+            match logits {
+                Some(logits) => GraphActionCategorical::new(masks, std::slice::from_ref(logits)),
+                None => Ok(GraphActionCategorical::uniform(masks)),
+            }
+        })
+    }
+
+    fn on_tensors(&self, form: &TensorForm<VectorStates>) -> Option<&dyn TensorPolicy<VectorEnv>> {
+        (form.env().width() as i64 == self.n).then_some(self)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -128,5 +148,19 @@ impl Policy<VectorEnv> for EbmPolicy {
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(&self.parameters)
+    }
+}
+
+impl TensorPolicy<VectorEnv> for EbmPolicy {
+    fn evaluate_tensors(
+        &self,
+        form: &TensorForm<VectorStates>,
+        states: &Tensor,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        check_no_conditions(conditions)?;
+        let spins = || states.eq(2).to_kind(Kind::Float) - states.eq(1).to_kind(Kind::Float);
+        self.evaluate_spins(spins, wants, |direction, logits| form.distribution(direction, states, logits))
     }
 }

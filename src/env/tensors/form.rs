@@ -3,6 +3,7 @@ use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
 use super::TensorEnv;
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, Rows, VectorStates};
 use crate::{Error, Result};
 
@@ -11,7 +12,7 @@ use crate::{Error, Result};
 pub struct TensorForm<S> {
     env: Arc<dyn TensorEnv>,
     to_tensor: fn(&S) -> Tensor,
-    from_tensor: fn(&dyn TensorEnv, &Tensor) -> Result<S>,
+    from_tensor: fn(&Tensor) -> S,
 }
 
 impl<S> Clone for TensorForm<S> {
@@ -35,11 +36,12 @@ impl TensorForm<VectorStates> {
 
 impl<S: Rows> TensorForm<S> {
     /// Creates a form of an environment whose states have another type than vectors. `to_tensor` returns the
-    /// states as a tensor on the host, `[n, width]` (i64). `from_tensor` receives such a tensor.
+    /// states as a tensor on the host, `[n, width]` (i64). `from_tensor` receives such a tensor, whose entries
+    /// are below [`TensorEnv::n_values`].
     pub fn new(
         env: impl TensorEnv + 'static,
         to_tensor: fn(&S) -> Tensor,
-        from_tensor: fn(&dyn TensorEnv, &Tensor) -> Result<S>,
+        from_tensor: fn(&Tensor) -> S,
     ) -> Self {
         Self { env: Arc::new(env), to_tensor, from_tensor }
     }
@@ -62,7 +64,39 @@ impl<S: Rows> TensorForm<S> {
     /// [`Error::Shape`] for another width; [`Error::Config`] for an entry that isn't at least 0 and below
     /// [`TensorEnv::n_values`].
     pub fn to_host(&self, states: &Tensor) -> Result<S> {
-        (self.from_tensor)(self.env(), &states.to_device(Device::Cpu))
+        let states = states.to_device(Device::Cpu);
+        self.check(&states)?;
+        Ok(self.to_host_unchecked(&states))
+    }
+
+    /// Copies states to the host, whose shape and entries are known to be valid.
+    pub(crate) fn to_host_unchecked(&self, states: &Tensor) -> S {
+        (self.from_tensor)(&states.to_device(Device::Cpu))
+    }
+
+    /// Checks the shape and the entries of states.
+    ///
+    /// # Errors
+    /// The errors of [`to_host`](Self::to_host).
+    pub(crate) fn check(&self, states: &Tensor) -> Result<()> {
+        let size = states.size();
+        let width = self.env.width() as i64;
+        if size.len() != 2 || size[1] != width || states.kind() != Kind::Int64 {
+            let what = format!("the states ({:?}) of a tensor environment", states.kind());
+            let remedy = "let `TensorEnv::step` and `initial` return i64 of shape `[n, width()]`";
+            return Err(Error::shape(what, [-1, width], size, remedy));
+        }
+        let n_values = self.env.n_values().min(1 << 16) as i64;
+        let wrong = states.lt(0).logical_or(&states.ge(n_values));
+        if wrong.any().int64_value(&[]) != 0 {
+            let value = states.masked_select(&wrong).int64_value(&[0]);
+            return Err(Error::config(
+                "an entry of a state of a tensor environment",
+                value,
+                "an integer of at least 0 and below `TensorEnv::n_values`",
+            ));
+        }
+        Ok(())
     }
 
     /// Returns the number of slots of a direction: its moves, and the exit, if there is one.
@@ -88,6 +122,21 @@ impl<S: Rows> TensorForm<S> {
             None => legal,
         }
     }
+
+    /// Creates the distribution over the legal slots of each state. `logits` is `[n, slots]`; `None` gives
+    /// the uniform distribution.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the logits have another shape.
+    pub fn distribution(
+        &self,
+        direction: Direction,
+        states: &Tensor,
+        logits: Option<&Tensor>,
+    ) -> Result<GraphActionCategorical> {
+        let has_exit = self.exit_slot(direction).is_some();
+        GraphActionCategorical::from_tensors(direction, self.masks(direction, states), has_exit, logits)
+    }
 }
 
 /// Copies vectors to a tensor on the host, `[n, width]` (i64).
@@ -96,22 +145,10 @@ pub(super) fn vectors_to_tensor(states: &VectorStates) -> Tensor {
     Tensor::from_slice(&values).view([states.len() as i64, states.width() as i64])
 }
 
-/// Copies states `[n, width]` on the host to vectors.
-pub(super) fn vectors_from_tensor(env: &dyn TensorEnv, states: &Tensor) -> Result<VectorStates> {
-    let size = states.size();
-    let width = env.width();
-    if size.len() != 2 || size[1] != width as i64 {
-        let remedy = "let `TensorEnv::step` and `initial` return one row of `width()` entries per state";
-        return Err(Error::shape("the states of a tensor environment", [-1, width as i64], size, remedy));
-    }
-    let values = Vec::<i64>::try_from(states.to_kind(Kind::Int64).contiguous().view(-1))?;
-    let n_values = env.n_values().min(1 << 16) as i64;
-    if let Some(value) = values.iter().find(|value| !(0..n_values).contains(*value)) {
-        return Err(Error::config(
-            "an entry of a state of a tensor environment",
-            value,
-            "an integer of at least 0 and below `TensorEnv::n_values`",
-        ));
-    }
-    VectorStates::from_flat(width, values.into_iter().map(|value| value as u16).collect())
+/// Copies states `[n, width]` on the host to vectors. All entries are below 65,536.
+fn vectors_from_tensor(states: &Tensor) -> VectorStates {
+    let width = states.size()[1] as usize;
+    let mut values = vec![0i64; states.numel()];
+    states.contiguous().copy_data(&mut values, states.numel());
+    VectorStates::from_vecs(width, vec![values.into_iter().map(|value| value as u16).collect()])
 }

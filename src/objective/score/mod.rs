@@ -158,12 +158,12 @@ pub fn score_target<E: Env>(
         return Ok(target);
     }
     tch::no_grad(|| {
-        let visited = VisitedStates::new(env, trajectories);
+        let visited = VisitedStates::new(env, policy, trajectories);
         let mut wants = if needs_exit { Quantities::PF } else { Quantities::NONE };
         if needs_flow {
             wants |= Quantity::LogFlow;
         }
-        let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
+        let mut evaluation = visited.evaluate(policy, wants)?;
         if needs_flow {
             let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.n_distinct(), SCORING)?;
             target.insert(Quantity::TargetLogFlow, select_rows(&flows, visited.groups_before()));

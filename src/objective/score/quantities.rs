@@ -70,12 +70,11 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         scoring: Scoring<'a>,
     ) -> Result<Self> {
         let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories, scoring.exponent)?;
-        let visited = VisitedStates::new(env, trajectories);
+        let visited = VisitedStates::new(env, policy, trajectories);
         let all: Vec<usize> = (0..visited.n_rows).collect();
         let actions = visited.rename(Direction::Forward, &all, trajectories.actions().clone())?;
         let wants = scoring.needs | Quantities::PF | Quantities::PB;
-        let Evaluation { pf, pb, prior, values } =
-            policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
+        let Evaluation { pf, pb, prior, values } = visited.evaluate(policy, wants)?;
         let pf = pf.ok_or_else(no_pf)?;
         let pb = pb.ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
         let is_wide = log_reward.iter().any(|value| value.abs() >= MIN_SIZE_FOR_DOUBLE);

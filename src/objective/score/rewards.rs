@@ -7,7 +7,7 @@ use tch::Tensor;
 
 use super::visited_states::VisitedStates;
 use super::{SCORING, Scoring};
-use crate::env::{Env, Grouping, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
+use crate::env::{Env, Grouping, Reward, Rows, check_log_rewards, training_log_rewards};
 use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
@@ -42,7 +42,7 @@ pub(in crate::objective) fn both_log_rewards<E: Env>(
     let terminal = trajectories.terminal_states();
     let mut raw = match trajectories.recorded_log_rewards() {
         Some(recorded) => recorded.to_vec(),
-        None => log_rewards(reward, terminal, trajectories.conditions())?,
+        None => trajectories.log_rewards(reward)?,
     };
     apply_exponent(&mut raw, exponent);
     let corrected = training_log_rewards(env, terminal, raw.clone())?;

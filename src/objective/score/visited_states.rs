@@ -1,9 +1,13 @@
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 use crate::Result;
 use crate::env::{Direction, Env, Rows};
-use crate::rollout::{StateGroups, Trajectories, group_states};
-use crate::tensor::select_rows;
+use crate::policy::{Evaluation, Policy};
+use crate::quantity::Quantities;
+use crate::rollout::{
+    DeviceStates, StateGroups, TensorForms, Trajectories, VisitedRows, group_states, tensor_forms,
+};
+use crate::tensor::{index_tensor, select_rows};
 
 /// The visited states of a batch of trajectories, in groups of equal states.
 ///
@@ -11,7 +15,9 @@ use crate::tensor::select_rows;
 /// trajectories without an exit action follow, because no transition starts in these states.
 pub(in crate::objective) struct VisitedStates<'a, E: Env> {
     env: &'a E,
-    states: E::States,
+    states: VisitedRows<E::States>,
+    /// The number of visited states.
+    n_states: usize,
     pub(in crate::objective) groups: StateGroups<E::States>,
     /// The condition under which each state was visited, `[rows, C]`, with a row per visited state; `None`
     /// without conditions.
@@ -27,40 +33,69 @@ pub(in crate::objective) struct VisitedStates<'a, E: Env> {
 }
 
 impl<'a, E: Env> VisitedStates<'a, E> {
-    pub(in crate::objective) fn new(env: &'a E, trajectories: &Trajectories<E>) -> Self {
+    /// Collects the visited states. On the host, the policy evaluates equal states once. If the policy's
+    /// parameters are on a device, or if the trajectories' states are, all states are evaluated there, without
+    /// a search for equal ones.
+    pub(in crate::objective) fn new(
+        env: &'a E,
+        policy: &dyn Policy<E>,
+        trajectories: &Trajectories<E>,
+    ) -> Self {
         let n_rows = trajectories.n_transitions();
         let next = trajectories.next_rows();
-        let mut states = trajectories.states().clone();
         let without_exit: Vec<usize> =
             (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).filter_map(|t| next[t].err()).collect();
         let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
-        if !without_exit.is_empty() {
-            for (k, &i) in without_exit.iter().enumerate() {
-                terminal[i] = n_rows + k;
-            }
-            states.append(trajectories.terminal_states().select(&without_exit));
+        for (k, &i) in without_exit.iter().enumerate() {
+            terminal[i] = n_rows + k;
         }
         let conditions = row_conditions(trajectories, &without_exit);
-        let groups = group_states(env, &states, conditions.is_none());
+        let n_states = n_rows + without_exit.len();
         let inner: Vec<usize> = (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).collect();
         let after = inner.iter().map(|&t| next[t].unwrap_or_else(|i| terminal[i])).collect();
-        Self { env, states, groups, conditions, n_rows, inner: (inner, after), terminal }
+        let on_device = device_states(env, policy, trajectories, &without_exit);
+        let (states, groups) = match on_device {
+            Some(states) => (VisitedRows::OnDevice(states), StateGroups::identity(n_states)),
+            None => {
+                let mut states = trajectories.states().clone();
+                if !without_exit.is_empty() {
+                    states.append(trajectories.terminal_states().select(&without_exit));
+                }
+                let groups = group_states(env, &states, conditions.is_none());
+                (VisitedRows::OnHost(states), groups)
+            }
+        };
+        Self { env, states, n_states, groups, conditions, n_rows, inner: (inner, after), terminal }
+    }
+
+    /// Evaluates the policy in the first state of each group, on the device of the states.
+    pub(in crate::objective) fn evaluate(
+        &self,
+        policy: &dyn Policy<E>,
+        wants: Quantities,
+    ) -> Result<Evaluation<E::Dist>> {
+        let conditions = self.conditions.as_ref();
+        let on_device = self.states.device().and_then(|kept| Some((kept, policy.on_tensors(&kept.form)?)));
+        match on_device {
+            Some((kept, policy)) => policy.evaluate_tensors(&kept.form, &kept.states, conditions, wants),
+            None => policy.evaluate(self.env, self.distinct(), conditions, wants),
+        }
     }
 
     /// Returns the first state of each group of equal states. The policy evaluates only these states.
     pub(in crate::objective) fn distinct(&self) -> &E::States {
-        self.groups.distinct(&self.states)
+        self.groups.distinct(self.states.host())
     }
 
     /// Returns the visited states with the indices `rows`, and the condition of each of them.
     pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
         let conditions = self.conditions.as_ref().map(|c| select_rows(c, rows));
-        (self.states.select(rows), conditions)
+        (self.states.host().select(rows), conditions)
     }
 
     /// Returns the number of visited states.
     pub(in crate::objective) fn len(&self) -> usize {
-        self.states.len()
+        self.n_states
     }
 
     /// Returns the indices of the transitions that aren't exits, and the index of the visited state after
@@ -94,8 +129,35 @@ impl<'a, E: Env> VisitedStates<'a, E> {
         rows: &[usize],
         actions: E::Actions,
     ) -> Result<E::Actions> {
-        self.groups.rename(self.env, direction, &self.states, rows, actions, false)
+        if self.states.device().is_some() {
+            return Ok(actions);
+        }
+        self.groups.rename(self.env, direction, self.states.host(), rows, actions, false)
     }
+}
+
+/// Returns the states before all transitions, and then the terminal states with the indices `extra`, on the
+/// device; `None` if the states and the policy's parameters are on the host, or if environment or policy
+/// don't take states as a tensor. States on the host are copied to the device.
+fn device_states<E: Env>(
+    env: &E,
+    policy: &dyn Policy<E>,
+    trajectories: &Trajectories<E>,
+    extra: &[usize],
+) -> Option<DeviceStates<E::States>> {
+    let TensorForms { form, device, .. } = tensor_forms(env, policy)?;
+    let kept = trajectories.states.device();
+    if kept.is_none() && device == Device::Cpu {
+        return None;
+    }
+    let upload = |states: &E::States| form.to_tensor(states, device);
+    let terminal =
+        kept.map_or_else(|| upload(trajectories.terminal_states()), |kept| kept.terminal.to_device(device));
+    let mut states = kept.map_or_else(|| upload(trajectories.states()), |kept| kept.states.to_device(device));
+    if !extra.is_empty() {
+        states = Tensor::cat(&[states, terminal.index_select(0, &index_tensor(extra, device))], 0);
+    }
+    Some(DeviceStates::new(form.clone(), states, terminal))
 }
 
 /// Returns the condition of each visited state, which is the condition of its trajectory. `extra` holds the
@@ -156,7 +218,7 @@ mod tests {
         let conditions = Tensor::from_slice(&[10f32, 20.0, 30.0, 40.0, 50.0, 60.0]).unsqueeze(1);
         let sampler = Sampler::new(&env, &UniformPolicy);
         let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(0)).unwrap();
-        let visited = VisitedStates::new(&env, &trajectories);
+        let visited = VisitedStates::new(&env, &UniformPolicy, &trajectories);
         let mut expected = Vec::new();
         for (i, ends) in trajectories.offsets().windows(2).enumerate() {
             expected.extend(std::iter::repeat_n(10.0 * (i + 1) as f64, ends[1] - ends[0]));

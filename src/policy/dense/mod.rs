@@ -1,17 +1,22 @@
+mod config;
+mod forms;
+
 use std::cell::Cell;
 
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
+pub use config::MlpPolicyConfig;
+use forms::HostMlpPolicy;
+
 use super::StateFeatures;
-use super::dense_config::MlpPolicyConfig;
 use super::estimators::checked_conditions;
 use super::torso::{Torso, VectorTorso};
-use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
+use super::vectors::{EncodedVectors, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
+use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots, TensorForm};
 use crate::nn::{BackwardPolicy, Estimators, Linear, NetworkOutput, Parameters, Scope};
-use crate::policy::{Evaluation, HostPolicy, MultiHead, Policy};
+use crate::policy::{Evaluation, HostPolicy, MultiHead, Policy, TensorPolicy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -236,6 +241,49 @@ impl<F> MlpPolicy<F> {
         &self.config
     }
 
+    /// Computes the quantities in `wants`. The function `inputs` encodes the states; it is called only if the
+    /// quantities need a network.
+    fn output(&self, inputs: impl FnOnce() -> Result<Inputs>, wants: Quantities) -> Result<NetworkOutput> {
+        let (pf_width, pb_width) = self.widths;
+        let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
+        let learned_pb = self.config.backward != BackwardPolicy::Uniform;
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
+        let log_paths = wants.has(Quantity::LogPaths) && self.config.paths;
+        let needs_network =
+            wants.has(Quantity::LogPf) || log_flow || log_paths || (wants.has(Quantity::LogPb) && learned_pb);
+        let x = needs_network.then(inputs).transpose()?;
+        let shared = match &x {
+            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => {
+                Some(self.torso.forward(x)?)
+            }
+            _ => None,
+        };
+        // The first columns of the output are the logits of P_F, `pf_width` columns for each head.
+        let start = |block: i64| block * pf_width;
+        let pf = shared.as_ref().filter(|_| wants.has(Quantity::LogPf));
+        let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
+        let pb = match (&self.backward, &x, &shared) {
+            _ if !wants.has(Quantity::LogPb) => None,
+            (Some(network), Some(x), _) => Some(vec![network.forward(x)?]),
+            (None, _, Some(out)) if shared_pb => {
+                Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)])
+            }
+            _ => None,
+        };
+        // If the policy has both log F and log n (the log of the number of paths to a state), they are the
+        // last two columns of the output, in this order. If it has only one of them, this is the last column.
+        let log_flow_column = if self.config.paths { -2 } else { -1 };
+        let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, log_flow_column)];
+        let requested = columns.into_iter().filter(|(_, is_requested, _)| *is_requested);
+        let values = requested.flat_map(|(quantity, _, column)| {
+            shared.iter().map(move |out| (quantity, out.select(1, column)))
+        });
+        let values = values.collect();
+        let pf_scale =
+            pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
+        Ok(NetworkOutput { pf, pb, values, pf_scale })
+    }
+
     /// Encodes states, and copies their vectors and the conditions to the device of the parameters.
     fn inputs<S: Rows>(&self, states: &S, conditions: Option<&Tensor>) -> Result<Inputs>
     where
@@ -292,44 +340,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let (pf_width, pb_width) = self.widths;
-        let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
-        let learned_pb = self.config.backward != BackwardPolicy::Uniform;
-        let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
-        let log_paths = wants.has(Quantity::LogPaths) && self.config.paths;
-        let needs_network =
-            wants.has(Quantity::LogPf) || log_flow || log_paths || (wants.has(Quantity::LogPb) && learned_pb);
-        let x = needs_network.then(|| self.inputs(states, conditions)).transpose()?;
-        let shared = match &x {
-            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => {
-                Some(self.torso.forward(x)?)
-            }
-            _ => None,
-        };
-        // The first columns of the output are the logits of P_F, `pf_width` columns for each head.
-        let start = |block: i64| block * pf_width;
-        let pf = shared.as_ref().filter(|_| wants.has(Quantity::LogPf));
-        let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
-        let pb = match (&self.backward, &x, &shared) {
-            _ if !wants.has(Quantity::LogPb) => None,
-            (Some(network), Some(x), _) => Some(vec![network.forward(x)?]),
-            (None, _, Some(out)) if shared_pb => {
-                Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)])
-            }
-            _ => None,
-        };
-        // If the policy has both log F and log n (the log of the number of paths to a state), they are the
-        // last two columns of the output, in this order. If it has only one of them, this is the last column.
-        let log_flow_column = if self.config.paths { -2 } else { -1 };
-        let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, log_flow_column)];
-        let requested = columns.into_iter().filter(|(_, is_requested, _)| *is_requested);
-        let values = requested.flat_map(|(quantity, _, column)| {
-            shared.iter().map(move |out| (quantity, out.select(1, column)))
-        });
-        let values = values.collect();
-        let pf_scale =
-            pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
-        let output = NetworkOutput { pf, pb, values, pf_scale };
+        let output = self.output(|| self.inputs(states, conditions), wants)?;
         Evaluation::from_masks(|direction| masks(env, direction, states), wants, output)
     }
 
@@ -348,6 +359,11 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             (Direction::Backward, BackwardPolicy::Uniform) => None,
         };
         Some(Box::new(HostMlpPolicy { features: &self.features, direction, network: network? }))
+    }
+
+    fn on_tensors(&self, form: &TensorForm<E::States>) -> Option<&dyn TensorPolicy<E>> {
+        let start = form.env().initial(1, Device::Cpu);
+        self.features.encode_tensor(&start).map(|_| self as &dyn TensorPolicy<E>)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -369,23 +385,5 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
 
     fn heads(&self) -> Option<&dyn MultiHead> {
         Some(self)
-    }
-}
-
-/// A copy of an [`MlpPolicy`] on the host, which is faster for the small batches of a roll-out.
-struct HostMlpPolicy<'a, F> {
-    features: &'a F,
-    direction: Direction,
-    network: HostNetwork,
-}
-
-impl<E, F> HostPolicy<E> for HostMlpPolicy<'_, F>
-where
-    E: DiscreteEnv<Actions = Slots>,
-    F: StateFeatures<E::States>,
-{
-    fn distribution(&self, env: &E, states: &E::States) -> Result<GraphActionCategorical> {
-        let logits = self.network.forward(&self.features.encode(states), states.len())?;
-        GraphActionCategorical::on_host(masks(env, self.direction, states)?, logits)
     }
 }

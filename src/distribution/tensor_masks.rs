@@ -1,0 +1,132 @@
+//! Masks that are a tensor on a device, and the sampling of actions on this device.
+
+use tch::{Device, Kind, Tensor};
+
+use super::Exploration;
+use crate::direction::Direction;
+use crate::rows::{Masks, Slots};
+use crate::tensor::{index_tensor, select_rows};
+use crate::{Error, Result};
+
+/// The legal slots of a batch of states, all with the same number of slots, on a device.
+#[derive(Debug)]
+pub(super) struct TensorMasks {
+    pub(super) direction: Direction,
+    /// `true` for each legal slot, `[states, slots]` (bool).
+    pub(super) legal: Tensor,
+    /// `true` if the last slot is the exit.
+    pub(super) has_exit: bool,
+}
+
+impl TensorMasks {
+    pub(super) fn len(&self) -> usize {
+        self.legal.size()[0] as usize
+    }
+
+    fn width(&self) -> usize {
+        self.legal.size()[1] as usize
+    }
+
+    /// Copies the masks to the host.
+    pub(super) fn to_host(&self) -> Masks {
+        let mut legal = vec![0u8; self.legal.numel()];
+        let on_host = self.legal.to_device(Device::Cpu).to_kind(Kind::Uint8).contiguous();
+        on_host.copy_data(&mut legal, self.legal.numel());
+        let legal = legal.into_iter().map(|legal| legal != 0).collect();
+        Masks::from_rows(self.direction, self.len(), self.width(), legal, self.has_exit)
+    }
+
+    /// Returns `true` for each illegal slot, `[states, slots]`. In a state without a legal slot, no slot is
+    /// masked, because the gradient of its logits would be NaN otherwise. The log-probabilities of such a
+    /// state are never used.
+    pub(super) fn illegal(&self) -> Tensor {
+        self.legal.logical_not().logical_and(&self.legal.any_dim(1, true))
+    }
+
+    /// Returns the index of each action among all slots of all states, `[actions]`. Action `i` belongs to
+    /// state `rows[i]`.
+    pub(super) fn positions(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
+        let width = self.width();
+        let mut positions = Vec::with_capacity(rows.len());
+        for (&row, &slot) in rows.iter().zip(&actions.0) {
+            if row >= self.len() {
+                return Err(Error::out_of_range(row, self.len()));
+            }
+            if slot as usize >= width {
+                return Err(self.illegal_action(row, slot, 0));
+            }
+            positions.push(row * width + slot as usize);
+        }
+        let positions = index_tensor(&positions, self.legal.device());
+        // On a device this check would wait for all queued operations. An illegal action has the
+        // log-probability minus infinity, so that the check of the loss finds it there.
+        if self.legal.device() == Device::Cpu {
+            let legal = Vec::<bool>::try_from(self.legal.reshape([-1]).index_select(0, &positions))?;
+            if let Some(k) = legal.iter().position(|legal| !legal) {
+                let n_legal = self.legal.get(rows[k] as i64).sum(Kind::Int64).int64_value(&[]);
+                return Err(self.illegal_action(rows[k], actions.0[k], n_legal as usize));
+            }
+        }
+        Ok(positions)
+    }
+
+    fn illegal_action(&self, row: usize, slot: u32, n_legal: usize) -> Error {
+        Error::IllegalAction {
+            row,
+            direction: self.direction,
+            slot: slot as usize,
+            n_slots: self.width(),
+            n_legal,
+            detail: "its log-probability was requested; choose a slot that the mask allows".into(),
+        }
+    }
+
+    /// Returns the log-probability of the uniform distribution over the legal slots of each of these states.
+    pub(super) fn uniform_log_prob(&self, rows: &[usize]) -> Tensor {
+        let counts = self.legal.sum_dim_intlist(1, false, Kind::Float);
+        -select_rows(&counts, rows).log()
+    }
+
+    /// Samples a slot of each state by inverse transform, `[states]` (i64), from `draws`, which are numbers
+    /// in `[0, 1)`, `[states]` (f64). `logits` is `[states, slots]`; `None` stands for equal logits. The
+    /// second result is `false` for each state without a legal slot or with a logit that isn't finite; the
+    /// slot of such a state has no meaning.
+    pub(super) fn sample(
+        &self,
+        logits: Option<&Tensor>,
+        exploration: &Exploration,
+        draws: &Tensor,
+    ) -> (Tensor, Tensor) {
+        let legal = &self.legal;
+        let counts = legal.sum_dim_intlist(1, true, Kind::Double);
+        let uniform = legal.to_kind(Kind::Double) / counts.clamp_min(1.0);
+        let has_bias = self.has_exit && exploration.exit_bias() != 0.0;
+        let probs = if logits.is_none() && !has_bias {
+            uniform
+        } else {
+            let mut logits = match logits {
+                Some(logits) => logits.to_kind(Kind::Double),
+                None => uniform.zeros_like(),
+            };
+            if has_bias {
+                let exit = self.width() as i64 - 1;
+                let biased = logits.select(1, exit) + exploration.exit_bias();
+                logits = logits.select_scatter(&biased, 1, exit);
+            }
+            let masked = logits.masked_fill(&self.illegal(), f64::NEG_INFINITY);
+            let shifted = &masked - masked.amax([1], true);
+            let probs = (shifted / exploration.temperature()).softmax(1, Kind::Double);
+            let epsilon = exploration.epsilon_value();
+            if epsilon > 0.0 { probs * (1.0 - epsilon) + uniform * epsilon } else { probs }
+        };
+        // The first slot whose cumulative probability exceeds the draw has a probability above 0. The draw is
+        // below 1, but rounding may make its product with the total equal to the total; then the last legal
+        // slot is the result.
+        let cumulative = probs.cumsum(1, Kind::Double);
+        let total = cumulative.select(1, -1);
+        let threshold = (draws * &total).minimum(&(&total * (1.0 - 1e-12)));
+        let slots = cumulative.gt_tensor(&threshold.unsqueeze(1)).to_kind(Kind::Uint8).argmax(1, false);
+        let has_legal = counts.squeeze_dim(1).gt(0.0);
+        (slots, has_legal.logical_and(&total.isfinite()))
+    }
+}

@@ -1,0 +1,255 @@
+//! Roll-outs whose states, masks, probabilities and actions stay on a device.
+
+use tch::{Device, Kind, Tensor};
+
+use super::Trajectories;
+use super::visited_rows::{DeviceStates, VisitedRows};
+use crate::distribution::{Distribution, Exploration};
+use crate::env::{Direction, Env, Rows, TensorForm};
+use crate::policy::{Policy, TensorPolicy};
+use crate::quantity::Quantities;
+use crate::tensor::index_tensor;
+use crate::{Error, Result, Rng};
+
+/// The number of steps after which a roll-out of unknown length waits for the device, to find out whether a
+/// trajectory is unfinished.
+const STEPS_PER_WAIT: usize = 8;
+
+/// The forms of an environment and a policy that take states as a tensor.
+pub(crate) struct TensorForms<'a, E: Env> {
+    pub(crate) form: &'a TensorForm<E::States>,
+    pub(crate) policy: &'a dyn TensorPolicy<E>,
+    /// The device of the parameters.
+    pub(crate) device: Device,
+}
+
+/// Returns the forms of environment and policy that take states as a tensor; `None` unless both have one.
+pub(crate) fn tensor_forms<'a, E: Env>(env: &'a E, policy: &'a dyn Policy<E>) -> Option<TensorForms<'a, E>> {
+    let form = env.tensor_form()?;
+    Some(TensorForms { form, policy: policy.on_tensors(form)?, device: policy.parameters()?.device() })
+}
+
+/// The settings of a roll-out on a device.
+pub(super) struct TensorRollout<'a, E: Env> {
+    pub(super) forms: TensorForms<'a, E>,
+    pub(super) direction: Direction,
+    /// The number of steps after which the roll-out fails with an error.
+    pub(super) max_steps: usize,
+    pub(super) keep_states: bool,
+    pub(super) exploration: Exploration,
+    pub(super) conditions: Option<&'a Tensor>,
+}
+
+/// The steps of all trajectories so far. Each tensor has one row per trajectory; rows of trajectories that
+/// had ended have no meaning.
+#[derive(Default)]
+struct Steps {
+    /// The states before the transitions, in forward order; empty if states aren't kept.
+    states: Vec<Tensor>,
+    actions: Vec<Tensor>,
+    reverse: Vec<Tensor>,
+    is_exit: Vec<Tensor>,
+    /// `true` for each trajectory that made the step.
+    is_live: Vec<Tensor>,
+}
+
+/// The states of all trajectories, and the flags of a roll-out, on the device.
+struct Progress {
+    states: Tensor,
+    /// `true` for each unfinished trajectory, `[n]`.
+    live: Tensor,
+    /// `true` for each trajectory that reached a state without a legal action, or with logits that aren't
+    /// finite, `[n]`.
+    failed: Tensor,
+}
+
+impl<E: Env> TensorRollout<'_, E> {
+    /// Runs trajectories from the states `start`, `[n, width]`, and returns them in forward order. The
+    /// uniform numbers for all actions come from `rng`, so a seed gives one result on every device, up to
+    /// rounding.
+    pub(super) fn run(&self, start: Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
+        let n = start.size()[0];
+        if n == 0 {
+            let expected = "at least one trajectory, each with at least one step";
+            return Err(Error::config("the batch of trajectories", "0 trajectories", expected));
+        }
+        let mut steps = Steps::default();
+        let flags = (Kind::Bool, self.forms.device);
+        let mut progress = Progress {
+            states: start.shallow_clone(),
+            live: Tensor::ones([n], flags),
+            failed: Tensor::zeros([n], flags),
+        };
+        if self.direction == Direction::Backward {
+            self.begin_backward(&mut steps, &mut progress, &start);
+        }
+        let exits = steps.actions.len();
+        let known = self.forms.form.env().n_steps().map(|known| known - exits);
+        let per_wait = known.unwrap_or(STEPS_PER_WAIT).min(self.max_steps.max(1));
+        let mut live = n as usize;
+        let mut made = 0;
+        while live > 0 {
+            if made >= self.max_steps || known.is_some_and(|known| made >= known) {
+                let limit = known.unwrap_or(self.max_steps).min(self.max_steps);
+                return Err(Error::StepLimit { direction: self.direction, limit, live, n: n as usize });
+            }
+            // All random numbers until the next wait cross to the device together.
+            let draws: Vec<f64> = (0..per_wait * n as usize).map(|_| rng.uniform()).collect();
+            let draws = Tensor::from_slice(&draws).view([-1, n]).to_device(self.forms.device);
+            for draws in draws.unbind(0) {
+                self.step(&mut steps, &mut progress, &draws)?;
+            }
+            made += per_wait;
+            live = progress.live.sum(Kind::Int64).int64_value(&[]) as usize;
+        }
+        let terminal = match self.direction {
+            Direction::Forward => &progress.states,
+            Direction::Backward => &start,
+        };
+        self.finish(&steps, &progress, terminal)
+    }
+
+    /// Adds the exit that ends each object of a backward roll-out, if the environment has an exit.
+    fn begin_backward(&self, steps: &mut Steps, progress: &mut Progress, objects: &Tensor) {
+        let n = objects.size()[0];
+        if let Some(exit) = self.forms.form.exit_slot(Direction::Forward) {
+            let slots = Tensor::full([n], exit, (Kind::Int64, self.forms.device));
+            if self.keep_states {
+                steps.states.push(objects.shallow_clone());
+            }
+            steps.actions.push(slots.shallow_clone());
+            steps.reverse.push(slots);
+            steps.is_exit.push(progress.live.shallow_clone());
+            steps.is_live.push(progress.live.shallow_clone());
+        }
+        progress.live = self.forms.form.env().legal(Direction::Backward, objects).any_dim(1, false);
+    }
+
+    /// Makes one step of all unfinished trajectories.
+    fn step(&self, steps: &mut Steps, progress: &mut Progress, draws: &Tensor) -> Result<()> {
+        let env = self.forms.form.env();
+        let (wants, direction) = match self.direction {
+            Direction::Forward => (Quantities::PF, Direction::Forward),
+            Direction::Backward => (Quantities::PB, Direction::Backward),
+        };
+        let evaluation =
+            self.forms.policy.evaluate_tensors(self.forms.form, &progress.states, self.conditions, wants)?;
+        let dist = match direction {
+            Direction::Forward => evaluation.pf,
+            Direction::Backward => evaluation.pb,
+        };
+        let missing = || {
+            let remedy = "use a policy that has it, such as `UniformPolicy`";
+            Error::missing("the sampler", "the distribution of a roll-out on a device", remedy)
+        };
+        let dist = dist.ok_or_else(missing)?;
+        let (slots, is_valid) = dist.sample_tensor(&self.exploration, draws)?;
+        let live = progress.live.shallow_clone();
+        progress.failed = progress.failed.logical_or(&live.logical_and(&is_valid.logical_not()));
+        let is_exit = match self.forms.form.exit_slot(direction) {
+            Some(exit) => slots.eq(exit).logical_and(&live),
+            None => live.zeros_like(),
+        };
+        // Trajectories that have ended, or end now by the exit, make move 0, whose result is ignored.
+        let moves_on = live.logical_and(&is_exit.logical_not());
+        let moves = slots.where_scalarother(&moves_on, 0);
+        let reverse = env.reverse(direction, &progress.states, &moves);
+        let next = env.step(direction, &progress.states, &moves);
+        let next = next.where_self(&moves_on.unsqueeze(1), &progress.states);
+        let has_ended = match direction {
+            Direction::Forward if env.has_exit() => is_exit.shallow_clone(),
+            Direction::Forward => env.can_end(&next),
+            Direction::Backward => env.legal(Direction::Backward, &next).any_dim(1, false).logical_not(),
+        };
+        let (before, actions, reverse) = match direction {
+            Direction::Forward => (progress.states.shallow_clone(), slots, reverse),
+            // A backward step is stored as the forward transition that it undoes, which starts in the parent.
+            Direction::Backward => (next.shallow_clone(), reverse, slots),
+        };
+        if self.keep_states {
+            steps.states.push(before);
+        }
+        steps.actions.push(actions);
+        steps.reverse.push(reverse);
+        steps.is_exit.push(is_exit);
+        progress.live = live.logical_and(&has_ended.logical_not());
+        steps.is_live.push(live);
+        progress.states = next;
+        Ok(())
+    }
+
+    /// Sorts the steps by trajectory, in forward order, and returns the trajectories.
+    fn finish(&self, steps: &Steps, progress: &Progress, terminal: &Tensor) -> Result<Trajectories<E>> {
+        let n = terminal.size()[0] as usize;
+        // One copy to the host: the flags of all steps, their actions and reverse actions, and the flags of
+        // trajectories.
+        let parts = [&steps.is_live, &steps.is_exit, &steps.actions, &steps.reverse];
+        let mut flat: Vec<Tensor> = Vec::new();
+        for part in parts {
+            flat.push(Tensor::stack(part, 0).to_kind(Kind::Int64).view(-1));
+        }
+        flat.push(progress.failed.to_kind(Kind::Int64));
+        let values = Vec::<i64>::try_from(Tensor::cat(&flat, 0).to_device(Device::Cpu))?;
+        let size = steps.is_live.len() * n;
+        let (rows, failed) = values.split_at(4 * size);
+        self.check_failed(failed)?;
+        self.forms.form.check(terminal)?;
+        let mut offsets = vec![0];
+        let mut order = Vec::new();
+        for i in 0..n {
+            let made = (0..steps.is_live.len()).map(|step| step * n + i).filter(|&row| rows[row] != 0);
+            order.extend(made);
+            let start = offsets[i];
+            if self.direction == Direction::Backward {
+                order[start..].reverse();
+            }
+            offsets.push(order.len());
+        }
+        if offsets.windows(2).any(|ends| ends[0] == ends[1]) {
+            let found = "a trajectory without a step";
+            let expected = "at least one trajectory, each with at least one step";
+            return Err(Error::config("the batch of trajectories", found, expected));
+        }
+        let actions = |part: usize| {
+            let slots = order.iter().map(|&row| rows[part * size + row] as u32).collect();
+            E::Dist::slots_as_actions(slots).ok_or_else(|| {
+                let remedy = "give only environments whose actions are slots a tensor form";
+                Error::missing("a roll-out on a device", "actions that are slots", remedy)
+            })
+        };
+        let objects = self.forms.form.to_host_unchecked(terminal);
+        let states = if self.keep_states {
+            let stacked = Tensor::cat(&steps.states, 0);
+            let states = stacked.index_select(0, &index_tensor(&order, self.forms.device));
+            self.forms.form.check(&states)?;
+            let terminal = terminal.shallow_clone();
+            VisitedRows::OnDevice(DeviceStates::new(self.forms.form.clone(), states, terminal))
+        } else {
+            VisitedRows::OnHost(objects.select(&[]))
+        };
+        Ok(Trajectories {
+            states,
+            actions: actions(2)?,
+            reverse: actions(3)?,
+            exit: order.iter().map(|&row| rows[size + row] != 0).collect(),
+            offsets,
+            terminal: objects,
+            conditions: None,
+            log_rewards: None,
+        })
+    }
+
+    /// Returns an error if a trajectory met a state in which no action could be sampled.
+    fn check_failed(&self, failed: &[i64]) -> Result<()> {
+        let Some(row) = failed.iter().position(|&failed| failed != 0) else { return Ok(()) };
+        let found = format!(
+            "trajectory {row} of a roll-out on a device met a state without a legal {} action, or with a \
+             logit that isn't finite; a roll-out on the host names the state",
+            self.direction
+        );
+        Err(Error::contract("each state of a roll-out has a legal action and finite logits", found))
+    }
+}
+
+#[cfg(test)]
+mod tests;

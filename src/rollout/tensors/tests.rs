@@ -1,0 +1,173 @@
+use super::*;
+use crate::env::{DiscreteEnv, PerTensor, Reward, TensorEnv, VectorEnv, VectorStates};
+use crate::nn::{BackwardPolicy, EstimatorsConfig};
+use crate::objective::{Objective, SubTrajectoryBalance, Weighting, score};
+use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig};
+use crate::quantity::Quantity;
+use crate::rollout::{Container, Sampler};
+use crate::tensor::to_host;
+
+/// Vectors of three entries. A move raises an entry by 1, up to 2. Without an exit, a trajectory ends
+/// when all entries are 2.
+struct Climb {
+    has_exit: bool,
+    /// The entry that can't be raised above 1, so that a trajectory without an exit has a dead end.
+    blocked: Option<i64>,
+}
+
+impl TensorEnv for Climb {
+    fn width(&self) -> usize {
+        3
+    }
+    fn n_values(&self) -> usize {
+        3
+    }
+    fn n_moves(&self, _: Direction) -> usize {
+        3
+    }
+    fn legal(&self, direction: Direction, states: &Tensor) -> Tensor {
+        match (direction, self.blocked) {
+            (Direction::Backward, _) => states.gt(0),
+            (Direction::Forward, None) => states.lt(2),
+            (Direction::Forward, Some(entry)) => {
+                states.lt(2).logical_and(&Tensor::arange(3, (Kind::Int64, states.device())).ne(entry))
+            }
+        }
+    }
+    fn step(&self, direction: Direction, states: &Tensor, moves: &Tensor) -> Tensor {
+        let change = if direction == Direction::Forward { 1 } else { -1 };
+        states.scatter_add(1, &moves.unsqueeze(1), &moves.unsqueeze(1).full_like(change))
+    }
+    fn reverse(&self, _: Direction, _: &Tensor, moves: &Tensor) -> Tensor {
+        moves.shallow_clone()
+    }
+    fn has_exit(&self) -> bool {
+        self.has_exit
+    }
+    fn can_end(&self, states: &Tensor) -> Tensor {
+        if self.has_exit {
+            states.sum_dim_intlist(1, false, Kind::Int64).gt(0)
+        } else {
+            states.eq(2).all_dim(1, false)
+        }
+    }
+    fn n_steps(&self) -> Option<usize> {
+        (!self.has_exit).then_some(6)
+    }
+}
+
+fn policy(env: &VectorEnv) -> MlpPolicy<KHot> {
+    let backward = BackwardPolicy::SharedTorso;
+    let estimators = EstimatorsConfig::with_flow(true);
+    let config = MlpPolicyConfig { backward, estimators, ..MlpPolicyConfig::default() };
+    MlpPolicy::new(env, KHot::from_env(env), config, Device::Cpu, Kind::Float, &mut Rng::seeded(3))
+        .unwrap()
+}
+
+fn reward() -> impl Reward<VectorStates> {
+    PerTensor(|states: &Tensor| -> Result<Tensor> { Ok(states.sum_dim_intlist(1, false, Kind::Double)) })
+}
+
+#[test]
+fn trajectories_of_one_length_are_those_of_the_host() {
+    let env = VectorEnv::from_tensors(Climb { has_exit: false, blocked: None }).unwrap();
+    let policy = policy(&env);
+    for epsilon in [0.0, 0.3] {
+        let exploration = Exploration::epsilon(epsilon).unwrap().with_temperature(1.7).unwrap();
+        let sampler =
+            |on_tensors| Sampler::new(&env, &policy).exploration(exploration).on_tensors(on_tensors);
+        let [host, device] =
+            [false, true].map(|on| sampler(on).forward(50, &mut Rng::seeded(5)).unwrap());
+        assert!(device.states.device().is_some() && host.states.device().is_none());
+        let [host_back, device_back] = [false, true]
+            .map(|on| sampler(on).backward(host.terminal_states(), &mut Rng::seeded(6)).unwrap());
+        for (host, device) in [(&host, &device), (&host_back, &device_back)] {
+            assert_eq!(host.actions(), device.actions());
+            assert_eq!(host.reverse_actions(), device.reverse_actions());
+            assert_eq!(host.states(), device.states());
+            assert_eq!(host.terminal_states(), device.terminal_states());
+            assert_eq!((host.offsets(), host.is_exit()), (device.offsets(), device.is_exit()));
+        }
+        let other = sampler(true).forward(50, &mut Rng::seeded(7)).unwrap();
+        assert_ne!(other.actions(), host.actions());
+    }
+}
+
+/// Checks losses and gradients of the same trajectories on the host and on tensors.
+#[test]
+fn scores_and_gradients_agree_with_the_host() {
+    for has_exit in [false, true] {
+        let env = VectorEnv::from_tensors(Climb { has_exit, blocked: None }).unwrap();
+        let policy = policy(&env);
+        let sampler = Sampler::new(&env, &policy).on_tensors(true);
+        let walks = sampler.forward(40, &mut Rng::seeded(1)).unwrap();
+        let back = sampler.backward(walks.terminal_states(), &mut Rng::seeded(2)).unwrap();
+        let mut both = walks;
+        both.append(back).unwrap();
+        assert!(both.states.device().is_some());
+        let on_host = Trajectories::<VectorEnv>::replay(&env, both.actions(), both.offsets()).unwrap();
+        assert_eq!(on_host.states(), both.states());
+        let objective = SubTrajectoryBalance::new(Weighting::Equal).unwrap();
+        let run = |trajectories: &Trajectories<VectorEnv>| {
+            let needs = objective.needs() | Quantity::Entropy;
+            let scores = score(&env, &reward(), &policy, trajectories, needs).unwrap();
+            let loss = objective.loss(&scores, Default::default()).unwrap();
+            policy.parameters().clear_gradients();
+            loss.backward();
+            let mut values = to_host(&loss.view(-1));
+            values.extend(to_host(scores.get(Quantity::Entropy).unwrap()));
+            for parameter in policy.parameters().iter().filter(|p| p.tensor.grad().defined()) {
+                values.extend(to_host(&parameter.tensor.grad().view(-1)));
+            }
+            values
+        };
+        let got = run(&both);
+        let expected = run(&on_host);
+        assert_eq!(got.len(), expected.len());
+        assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5 * b.abs().max(1.0)));
+        assert!(got.iter().any(|value| value.abs() > 1e-2));
+    }
+}
+
+/// Compares frequencies of objects in an environment whose trajectories have several lengths with their
+/// probabilities. A roll-out on tensors draws other random numbers there than on the host.
+#[test]
+fn trajectories_of_several_lengths_have_the_probabilities_of_the_policy() {
+    let env = VectorEnv::from_tensors(Climb { has_exit: true, blocked: None }).unwrap();
+    let policy = policy(&env);
+    let graph = crate::env::StateGraph::build(&env, 100).unwrap();
+    let exact = graph.terminating_distribution(&env, &policy, None).unwrap().probs;
+    let n = 40_000;
+    let walks = Sampler::new(&env, &policy).on_tensors(true).walks(n, &mut Rng::seeded(4)).unwrap();
+    let mut counts = vec![0.0; graph.len()];
+    for index in graph.indices(&env, &walks.terminal) {
+        counts[index.unwrap()] += 1.0 / n as f64;
+    }
+    let tv: f64 = counts.iter().zip(&exact).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0;
+    assert!(tv < 0.012, "{tv}");
+    let uniform = 1.0 / graph.len() as f64;
+    assert!(exact.iter().map(|p| (p - uniform).abs()).sum::<f64>() / 2.0 > 0.05);
+    assert_eq!(walks.offsets.last(), Some(&walks.actions.len()));
+}
+
+#[test]
+fn failures_on_a_device_are_typed_errors() {
+    let env = VectorEnv::from_tensors(Climb { has_exit: false, blocked: Some(1) }).unwrap();
+    let good = policy(&env);
+    let sampler = |policy, max_steps| {
+        Sampler::new(&env, policy).max_steps(max_steps).on_tensors(true).forward(4, &mut Rng::seeded(0))
+    };
+    let dead_end = sampler(&good, 100).unwrap_err().to_string();
+    assert!(dead_end.contains("without a legal forward action"), "{dead_end}");
+    let whole = VectorEnv::from_tensors(Climb { has_exit: true, blocked: None }).unwrap();
+    let policy = policy(&whole);
+    let limited = Sampler::new(&whole, &policy).max_steps(1).on_tensors(true);
+    assert!(matches!(limited.forward(20, &mut Rng::seeded(0)), Err(Error::StepLimit { limit: 1, .. })));
+    for parameter in good.parameters().iter() {
+        let mut tensor = parameter.tensor.shallow_clone();
+        let _ = tch::no_grad(|| tensor.fill_(f64::NAN));
+    }
+    let not_finite = sampler(&good, 100).unwrap_err().to_string();
+    assert!(not_finite.contains("a logit that isn't finite"), "{not_finite}");
+    assert_eq!(whole.masks(Direction::Forward, &whole.initial(&[0])).legal, [true, true, true, false]);
+}

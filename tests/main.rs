@@ -78,6 +78,7 @@ mod replay_priorities;
 mod replicas;
 mod reproduced_steps;
 mod reproducibility;
+mod rollout_places;
 mod rooms;
 mod run_folders;
 mod sampled_metrics;

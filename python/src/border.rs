@@ -2,7 +2,7 @@
 
 use gfn::env::{Reals, Rows, VectorStates};
 use gfn::graph::{GraphSchema, GraphStates};
-use gfn::policy::{Features, KHot, Policy, StateFeatures};
+use gfn::policy::{Features, KHot, StateFeatures};
 use gfn::rollout::{Sampler, Trajectories, Walks};
 use gfn::train::TrainEnv;
 use gfn::{Error, Result, Rng};
@@ -284,14 +284,11 @@ pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng)
 /// Draws a path to each object by backward steps of P_B, under the conditions of the objects if there are
 /// any.
 pub(crate) fn draw_backward<E: TrainEnv>(
-    env: &E,
-    policy: &dyn Policy<E>,
-    max_steps: usize,
+    sampler: &Sampler<'_, E>,
     objects: &E::States,
     conditions: Option<&Tensor>,
     rng: &mut Rng,
 ) -> Result<Trajectories<E>> {
-    let sampler = Sampler::new(env, policy).max_steps(max_steps);
     match conditions {
         None => sampler.backward(objects, rng),
         Some(conditions) => sampler.backward_conditional(objects, conditions, rng),

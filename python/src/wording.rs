@@ -60,6 +60,10 @@ const PHRASES: &[(&str, &str)] = &[
     ("`TrainerConfig::chunk`", "`Adam.chunk`"),
     ("`TrainerConfig::transitions`", "`Adam.transitions`"),
     ("`TrainerConfig::lr_scale`", "`Adam.schedule`"),
+    (
+        "`RolloutPlace::Measured` or `RolloutPlace::Device`",
+        "`rollouts=\"measured\"` or `rollouts=\"device\"`",
+    ),
     ("`TrainerConfig::", "`"),
     ("`EstimatorsConfig::", "`"),
     ("`AdamConfig::", "`"),

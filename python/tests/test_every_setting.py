@@ -1213,5 +1213,14 @@ def test_every_setting_of_a_trainer_changes_something_or_is_refused():
     assert chunked[1] == pytest.approx(expected[1], rel=1e-4)
     with pytest.raises(ValueError, match="chunk"):
         run(GRID, Differing(), SMALL, adam=gfn.Adam(lr=0.01, chunk=0))
+    # The place of roll-outs changes rounding only, too. A policy in double precision has no copy on the host.
+    for place in ("host", "device"):
+        moved = run(GRID, Differing(), SMALL, steps=4, rollouts=place)
+        assert moved[1] == pytest.approx(expected[1], rel=1e-4)
+    with pytest.raises(ValueError, match='a copy of the policy on the host.*rollouts="device"'):
+        run(GRID, Differing(), SMALL, double=True, rollouts="host")
+    with pytest.raises(ValueError, match="rollouts is 'gpu'"):
+        run(GRID, Differing(), SMALL, rollouts="gpu")
     parameters = set(inspect.signature(gfn.Trainer).parameters)
-    assert parameters - {"env", "reward", "policy", "objective"} == set(TRAINER) and len(parameters) == 12
+    others = {"env", "reward", "policy", "objective", "rollouts"}
+    assert parameters - others == set(TRAINER) and len(parameters) == 13

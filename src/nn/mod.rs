@@ -15,7 +15,7 @@ pub use graph::{
     GraphNetwork, GraphNorm, JumpingKnowledge, MessagePassing, NormKind, SymmetryInput, TensorTorso, Torso,
 };
 pub(crate) use host::floats;
-pub use host::{HostLinear, HostMlp, HostNorm};
+pub use host::{HostLinear, HostMlp};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{ParameterBackup, UNSET_LOG_Z, WeightNoise};

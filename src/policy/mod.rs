@@ -127,8 +127,9 @@ pub trait Policy<E: Env> {
     ) -> Result<Evaluation<E::Dist>>;
 
     /// Returns a copy of the policy for a roll-out without conditions; `None` (the default) if the policy has
-    /// no such copy. The copy is faster than [`evaluate`](Self::evaluate) for the small batches of a
-    /// roll-out's steps, and gives the same distributions up to rounding.
+    /// no such copy. The copy gives the same distributions as [`evaluate`](Self::evaluate) up to rounding. It
+    /// is faster for the small batches of a roll-out's steps, at least if the parameters are on the CPU;
+    /// [`RolloutPlace`](crate::rollout::RolloutPlace) chooses between both.
     fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         None
     }

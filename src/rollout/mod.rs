@@ -29,6 +29,7 @@
 mod container;
 mod files;
 mod local_search;
+mod place;
 mod replay_env;
 mod run;
 mod sampler;
@@ -36,17 +37,17 @@ mod state_groups;
 mod tensors;
 mod trajectories;
 mod views;
-mod visited_rows;
 mod walks;
 
 pub use container::Container;
 pub(crate) use files::{ReadWalks, conditions_of, read_walks, with_conditions, write_walks};
 pub use local_search::{Acceptance, LocalSearch};
+pub use place::RolloutPlace;
+pub(crate) use place::RolloutTimes;
 pub use replay_env::ReplayEnv;
 pub use sampler::Sampler;
 pub(crate) use state_groups::{StateGroups, group_states};
-pub(crate) use tensors::{TensorForms, tensor_forms};
+pub(crate) use tensors::{DeviceStates, TensorForms, VisitedRows, tensor_forms};
 pub use trajectories::Trajectories;
 pub use views::{StatesContainer, Transitions};
-pub(crate) use visited_rows::{DeviceStates, VisitedRows};
 pub use walks::Walks;

@@ -2,7 +2,7 @@
 //! actions.
 
 use super::Trajectories;
-use super::visited_rows::VisitedRows;
+use super::VisitedRows;
 use crate::env::{Direction, Env, Rows};
 use crate::{Error, Result};
 

@@ -2,14 +2,14 @@ use tch::{Device, Tensor};
 
 use super::run::Rollout;
 use super::state_groups::group_states;
-use super::tensors::{TensorRollout, tensor_forms};
-use super::{Trajectories, Walks};
+use super::tensors::{TensorForms, TensorRollout, tensor_forms};
+use super::{RolloutPlace, Trajectories, Walks};
 use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
-use crate::env::{Direction, Env, Rows, check_instances, draw_instances};
+use crate::env::{Direction, Env, HostPolicy, Rows, check_instances, draw_instances};
 use crate::policy::{Policy, evaluate_direction};
 use crate::tensor::select_rows;
-use crate::{Result, Rng, runtime};
+use crate::{Error, Result, Rng, runtime};
 
 /// The default maximum number of steps of a trajectory.
 const DEFAULT_MAX_STEPS: usize = 100_000;
@@ -35,9 +35,7 @@ pub struct Sampler<'a, E: Env> {
     pub(super) policy: &'a dyn Policy<E>,
     exploration: Exploration,
     pub(super) max_steps: usize,
-    /// `true` to sample on the device of the parameters, if environment and policy have a form on tensors;
-    /// `None` to do so unless this device is the host.
-    on_tensors: Option<bool>,
+    place: RolloutPlace,
 }
 
 impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
@@ -45,6 +43,7 @@ impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
         let mut out = f.debug_struct("Sampler");
         out.field("exploration", &self.exploration)
             .field("max_steps", &self.max_steps)
+            .field("place", &self.place)
             .finish_non_exhaustive()
     }
 }
@@ -54,13 +53,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     #[must_use]
     pub fn new(env: &'a E, policy: &'a dyn Policy<E>) -> Self {
         runtime::prepare();
-        Self {
-            env,
-            policy,
-            exploration: Exploration::on_policy(),
-            max_steps: DEFAULT_MAX_STEPS,
-            on_tensors: None,
-        }
+        let exploration = Exploration::on_policy();
+        Self { env, policy, exploration, max_steps: DEFAULT_MAX_STEPS, place: RolloutPlace::default() }
     }
 
     /// Sets the exploration of forward sampling. Backward sampling never explores. Exploration changes the
@@ -80,10 +74,11 @@ impl<'a, E: Env> Sampler<'a, E> {
         self
     }
 
-    /// Chooses explicitly whether the roll-out is made of tensor operations.
-    #[cfg(test)]
-    pub(super) fn on_tensors(mut self, on_tensors: bool) -> Self {
-        self.on_tensors = Some(on_tensors);
+    /// Sets the place where roll-outs evaluate the policy. The default, [`RolloutPlace::Measured`], is the
+    /// copy of the policy on the host if there is one: only a trainer measures times.
+    #[must_use]
+    pub fn place(mut self, place: RolloutPlace) -> Self {
+        self.place = place;
         self
     }
 
@@ -92,7 +87,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     ///
     /// # Errors
     /// [`Error::StepLimit`](crate::Error::StepLimit), [`Error::NoLegalAction`](crate::Error::NoLegalAction),
-    /// [`Error::NonFinite`](crate::Error::NonFinite), and the errors of the policy.
+    /// [`Error::NonFinite`](crate::Error::NonFinite), and the errors of the policy; [`Error::Missing`] if the
+    /// policy must be evaluated on the host ([`RolloutPlace::Host`]) and has no copy there.
     pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
         self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
@@ -196,8 +192,14 @@ impl<'a, E: Env> Sampler<'a, E> {
             Direction::Forward => self.exploration,
             Direction::Backward => Exploration::on_policy(),
         };
+        let on_host = self.on_host(direction, conditions.is_some())?;
         let forms = tensor_forms(self.env, self.policy);
-        if let Some(forms) = forms.filter(|forms| self.on_tensors.unwrap_or(forms.device != Device::Cpu)) {
+        let is_chosen = |forms: &TensorForms<'_, E>| match self.place {
+            RolloutPlace::Device => true,
+            RolloutPlace::Host => false,
+            RolloutPlace::Measured => on_host.is_none() && forms.device != Device::Cpu,
+        };
+        if let Some(forms) = forms.filter(is_chosen) {
             let max_steps = self.max_steps;
             let start = forms.form.to_tensor(&start, forms.device);
             let rollout = TensorRollout { forms, direction, max_steps, keep_states, exploration, conditions };
@@ -208,7 +210,6 @@ impl<'a, E: Env> Sampler<'a, E> {
         // Equal states are evaluated once, unless they may have different conditions, or the policy has no
         // parameters. Such a policy is evaluated so fast that finding equal states would save no time.
         let merges = conditions.is_none() && self.policy.parameters().is_some();
-        let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
         // Sampling needs no gradients, because training evaluates the sampled states again.
         let sampled = tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {
@@ -223,6 +224,26 @@ impl<'a, E: Env> Sampler<'a, E> {
             })
         })?;
         Ok(Trajectories { conditions: checked, ..sampled })
+    }
+
+    /// Returns the copy of the policy with which a roll-out evaluates it; `None` if the roll-out evaluates the
+    /// policy itself.
+    fn on_host(
+        &self,
+        direction: Direction,
+        has_conditions: bool,
+    ) -> Result<Option<Box<dyn HostPolicy<E> + 'a>>> {
+        let may_copy = self.place != RolloutPlace::Device && !has_conditions;
+        let copy = if may_copy { self.policy.on_host(direction) } else { None };
+        let is_learned = self.policy.parameters().is_some();
+        if copy.is_none() && is_learned && (self.place, direction) == (RolloutPlace::Host, Direction::Forward)
+        {
+            let missing = "a copy of the policy on the host, which tables and policies in double precision, \
+                with conditions or with custom tensor layers don't have";
+            let remedy = "choose `RolloutPlace::Measured` or `RolloutPlace::Device`";
+            return Err(Error::missing("a roll-out on the host", missing, remedy));
+        }
+        Ok(copy)
     }
 
     /// Evaluates P_F or P_B of each state, depending on the direction. `live[i]` is the row of `conditions`

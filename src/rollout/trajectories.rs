@@ -1,9 +1,9 @@
 use tch::{Kind, Tensor};
 
+use super::VisitedRows;
 use super::container::parts::{Owned, Parts};
 use super::container::pick;
 use super::run::Rollout;
-use super::visited_rows::VisitedRows;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
 use crate::env::{

@@ -3,8 +3,8 @@
 use tch::Tensor;
 
 use super::Trajectories;
+use super::VisitedRows;
 use super::container::parts::Parts;
-use super::visited_rows::VisitedRows;
 use crate::Result;
 use crate::condition::Conditions;
 use crate::env::{Env, Reward, Rows, log_rewards};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 #[cfg(feature = "signals")]
 use super::interrupt::Interrupt;
+use super::progress::say;
 use super::{Observer, OnWarning, Progress, Record, Warnings};
 use crate::env::Env;
 use crate::train::{StepStats, TrainEnv, Trainer, check_interval};
@@ -315,12 +316,18 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             line.resumed_at(trainer.steps_done() as u64).after(PROGRESS_DELAY)
         });
         let mut ended = FitOutcome::Done;
+        let mut is_place_shown =
+            trainer.context().group.rank() > 0 || trainer.context().rollout_times.is_some();
         while trainer.steps_done() < steps && ended == FitOutcome::Done {
             let stats = step(trainer)?;
             let step = trainer.steps_done();
             let last = step >= steps;
             if let Some(line) = &mut progress {
                 line.update(step as u64, stats.loss, Some(stats.log_z).filter(|log_z| !log_z.is_nan()));
+            }
+            if let (false, Some(times)) = (is_place_shown, trainer.context().rollout_times) {
+                say(&times.to_string());
+                is_place_shown = true;
             }
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {

@@ -5,7 +5,7 @@ use crate::distribution::Exploration;
 use crate::objective::{Objective, RegressionLoss, Scores};
 use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
-use crate::rollout::LocalSearch;
+use crate::rollout::{LocalSearch, RolloutPlace};
 use crate::{Error, Result, Rng};
 
 /// The choice of the trajectory to an object that was drawn from the replay buffer.
@@ -90,6 +90,8 @@ pub struct TrainerConfig {
     pub regression: RegressionLoss,
     /// The largest number of steps of a sampled trajectory.
     pub max_steps: usize,
+    /// The place where roll-outs evaluate the policy.
+    pub rollouts: RolloutPlace,
 }
 
 impl Default for TrainerConfig {
@@ -113,6 +115,7 @@ impl Default for TrainerConfig {
             adam: AdamConfig::default(),
             regression: RegressionLoss::default(),
             max_steps: 100_000,
+            rollouts: RolloutPlace::default(),
         }
     }
 }

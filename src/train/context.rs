@@ -16,7 +16,7 @@ use crate::objective::{Objective, Scoring};
 use crate::optim::Average;
 use crate::policy::{OwnedPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::{ReplayEnv, RolloutTimes, Trajectories};
 use crate::{Error, Result, Rng};
 
 /// The parts of a trainer that its sources ([`Source`](super::Source)) and companions
@@ -43,6 +43,8 @@ pub struct Context<E: Env> {
     /// exchange tensors.
     pub group: Box<dyn Group>,
     pub(super) average: Option<Averaged>,
+    /// The measured times of roll-outs on the host and on the device; `None` if they weren't measured.
+    pub(crate) rollout_times: Option<RolloutTimes>,
 }
 
 impl<E: Env> Context<E> {

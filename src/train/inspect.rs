@@ -15,7 +15,7 @@ use crate::error::Warning;
 use crate::nn::Parameters;
 use crate::policy::Policy;
 use crate::replay::ReplayBuffer;
-use crate::rollout::{Container, Sampler, Trajectories};
+use crate::rollout::{Container, Trajectories};
 use crate::{Error, Result, Rng};
 
 impl<E: Env> fmt::Debug for Trainer<E> {
@@ -321,7 +321,7 @@ impl<E: TrainEnv> Trainer<E> {
         let Self { context, sources, rng, .. } = self;
         let env = &context.env;
         let uniform = env.uniform();
-        let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
+        let sampler = context.sampler(env, &uniform);
         let mut replica_rng = context.split_stream(rng);
         let rng = replica_rng.as_mut().unwrap_or(rng);
         let n = context.share_of(n);

@@ -39,6 +39,7 @@ mod context;
 mod gradients;
 mod inspect;
 mod replicas;
+mod rollouts;
 mod sources;
 mod trainer;
 

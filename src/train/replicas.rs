@@ -18,7 +18,7 @@ use crate::nn::Parameters;
 use crate::objective::Scores;
 use crate::policy::Policy;
 use crate::rng::hash;
-use crate::rollout::{Container, Sampler};
+use crate::rollout::Container;
 use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
@@ -62,20 +62,19 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
 /// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another
 /// replica has ended; the errors of the reward.
 pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewards: bool) -> Result<()> {
-    let Context { env, reward, config, conditions, .. } = context;
+    let Context { env, reward, conditions, .. } = context;
     let Some(group) = context.replicas() else { return Ok(()) };
     compare(context, &[("environment", hash_text(&env.fingerprint()?))])?;
     if has_own_rewards {
         return Ok(());
     }
     let uniform = env.uniform();
-    let mut walks =
-        match Sampler::new(env, &uniform).max_steps(config.max_steps).walks(N_PROBES, &mut Rng::seeded(0)) {
-            // All replicas make the same random walks. If a walk exceeds the step limit, it does so on every
-            // replica, so all replicas skip the comparison.
-            Err(Error::StepLimit { .. }) => return Ok(()),
-            drawn => drawn?,
-        };
+    let mut walks = match context.sampler(env, &uniform).walks(N_PROBES, &mut Rng::seeded(0)) {
+        // All replicas make the same random walks. If a walk exceeds the step limit, it does so on every
+        // replica, so all replicas skip the comparison.
+        Err(Error::StepLimit { .. }) => return Ok(()),
+        drawn => drawn?,
+    };
     if let Some(source) = conditions {
         walks = walks.with_conditions(source.draw(N_PROBES, &mut Rng::seeded(0))?)?;
     }

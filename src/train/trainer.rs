@@ -87,6 +87,7 @@ impl<E: TrainEnv> Trainer<E> {
             step: 0,
             group: Box::new(Replica::alone()),
             average: None,
+            rollout_times: None,
         };
         (E::trainer_code().build)(context, rng)
     }
@@ -230,16 +231,12 @@ impl<E: TrainEnv> Trainer<E> {
             // Replicas may have resumed from unequal checkpoints, so each run compares their trainers again.
             self.check_equal_replicas()?;
             check_equal_tasks(&self.context, self.is_sampled_outside())?;
+            self.context.measure_rollouts()?;
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
-            check_policy(
-                env,
-                policy,
-                conditions.as_deref(),
-                Budget::quick(),
-                &mut Rng::seeded(*step as u64),
-            )?;
+            let rng = &mut Rng::seeded(*step as u64);
+            check_policy(env, policy, conditions.as_deref(), Budget::quick(), rng)?;
             self.next_check = next_check(*step);
         }
         // Without noisy layers this call draws no random numbers.

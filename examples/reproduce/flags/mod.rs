@@ -9,6 +9,7 @@ pub(crate) use crate::run::task_flags::refuse;
 
 use clap::ArgGroup;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use gfn::rollout::RolloutPlace;
 
 use crate::prelude::*;
 use crate::run::folder::RunFolder;
@@ -103,6 +104,9 @@ pub(crate) struct Common {
     /// Backward policy P_B
     #[arg(long, value_parser = choice(BACKWARD))]
     pub(crate) backward: Option<Selection<BackwardPolicy>>,
+    /// Place where roll-outs evaluate the policy
+    #[arg(long, value_parser = choice(ROLLOUTS), default_value = "measured")]
+    rollouts: Selection<RolloutPlace>,
     /// Capacity of the replay buffer, in objects; 0 for no replay buffer
     #[arg(long)]
     pub(crate) replay: Option<usize>,
@@ -193,6 +197,13 @@ const BACKWARD: &[Choice<BackwardPolicy>] = &[
     ("separate", BackwardPolicy::Separate, "Learned, by its own network"),
 ];
 
+/// The places of roll-outs that `--rollouts` accepts.
+const ROLLOUTS: &[Choice<RolloutPlace>] = &[
+    ("measured", RolloutPlace::Measured, "On a GPU the faster place, otherwise the host"),
+    ("host", RolloutPlace::Host, "A copy of the policy on the host"),
+    ("device", RolloutPlace::Device, "Tensors on the device of the policy"),
+];
+
 /// Parses a number that must be at least 1.
 pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     match text.parse::<usize>() {
@@ -257,6 +268,7 @@ impl Common {
             lr_scale: Schedule::Linear { from: 1.0, to: self.lr_end.unwrap_or(recipe.lr_end), steps },
             adam: AdamConfig { lr, log_z_lr, ..AdamConfig::default() },
             replay_path: self.objective.replay_path(),
+            rollouts: self.rollouts.value,
             ..TrainerConfig::default()
         }
     }

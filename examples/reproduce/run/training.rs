@@ -91,7 +91,9 @@ impl Run<'_> {
             tell(format_args!("interrupted: saved at step {}; {remedy}", trainer.steps_done()));
             std::process::exit(INTERRUPTED);
         }
-        Ok(Some((trainer, Report::new(stats))))
+        let mut report = Report::new(stats);
+        report.set("rollouts", trainer.context().rollout_place().to_string());
+        Ok(Some((trainer, report)))
     }
 
     /// Trains the policy, and prints the report. `add` adds entries to the report.

@@ -2,7 +2,7 @@
 
 use gfn::env::{Env, Reward, Rows};
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::{Sampler, Walks};
+use gfn::rollout::Walks;
 use gfn::train::{Context, Refill, TrainEnv};
 use gfn::{Error, Result, Rng};
 
@@ -95,7 +95,7 @@ impl<E: TrainEnv, S: ObjectSearch<E>> Refill<E> for Search<S> {
         }
         let walks = if buffer.keeps_paths() {
             let uniform = env.uniform();
-            let sampler = Sampler::new(env, &uniform).max_steps(context.config.max_steps);
+            let sampler = context.sampler(env, &uniform);
             sampler.backward(&found.objects, rng)?.walks(env)?
         } else {
             let offsets = vec![0; found.objects.len() + 1];

@@ -7,7 +7,7 @@ use gfn::env::Env;
 use gfn::objective::{Objective, Quantity, RegressionLoss, Scores, TrajectoryBalance, score};
 use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::Policy;
-use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::rollout::{Container, Trajectories};
 use gfn::runtime::backward;
 use gfn::tensor::to_host;
 use gfn::train::{BatchRequest, Context, Persist, Source, SourceTraits, TrainEnv};
@@ -239,9 +239,7 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
         if let Some(parameters) = self.policy.parameters() {
             parameters.reset_noise(rng);
         }
-        let sampler = Sampler::new(&context.env, &self.policy)
-            .exploration(context.exploration()?)
-            .max_steps(context.config.max_steps);
+        let sampler = context.sampler(&context.env, &self.policy).exploration(context.exploration()?);
         let drawn = match context.draw_conditions(request.max, rng)? {
             Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
             None => sampler.forward(request.max, rng)?,

@@ -3,7 +3,7 @@
 
 use gfn::env::Env;
 use gfn::policy::{MultiHead, Policy};
-use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::rollout::{Container, Trajectories};
 use gfn::tensor::index_tensor;
 use gfn::train::{
     Batch, BatchRequest, BatchScores, Context, Persist, Source, SourceTraits, StepStats, TrainEnv, Trainer,
@@ -140,9 +140,7 @@ impl<E: TrainEnv> Source<E> for Thompson {
         self.shares_rng = Some(rng.split());
         let n = request.max;
         let conditions = context.draw_conditions(n, rng)?;
-        let sampler = Sampler::new(&context.env, context.policy())
-            .exploration(context.exploration()?)
-            .max_steps(context.config.max_steps);
+        let sampler = context.sampler(&context.env, context.policy()).exploration(context.exploration()?);
         let mut rows = vec![Vec::new(); self.n_heads];
         for row in 0..n {
             rows[rng.below(self.n_heads)].push(row);

@@ -10,7 +10,7 @@ import warnings as _warnings
 import weakref
 from dataclasses import replace
 from inspect import signature
-from typing import Any, Callable, Generic, Iterator, NoReturn, Sequence
+from typing import Any, Callable, Generic, Iterator, Literal, NoReturn, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,8 @@ class TrainingWarning(UserWarning):
     """
 
 
+# The places where trajectories are sampled.
+Rollouts = Literal["measured", "host", "device"]
 Columns = dict[str, npt.NDArray[Any]]
 
 # The names of the numbers in a step's record, in the order in which the extension returns these numbers.
@@ -225,6 +227,11 @@ class Trainer(Generic[States]):
         "cpu", "cuda" or "cuda:1", or a `torch.device`.
     double
         True for double precision.
+    rollouts
+        The place where trajectories are sampled: "host" for a copy of the policy on the host, which tables
+        and policies in double precision, with conditions or with a torch module don't have, or "device" for
+        tensors on `device`. With "measured", the default, a trainer on a GPU measures both at its first step and prints
+        the faster one, which it then uses. On the CPU, "measured" is the host if the policy has a copy.
 
     These settings are attributes of the trainer, which can't be changed. The attribute of the setting `batch`
     is `batch_size`.
@@ -255,6 +262,7 @@ class Trainer(Generic[States]):
         seed: int = 0,
         device: str | torch.device = "cpu",
         double: bool = False,
+        rollouts: Rollouts = "measured",
     ) -> None:
         objective = TrajectoryBalance() if objective is None else objective
         built = policy if isinstance(policy, Network) else None
@@ -277,6 +285,7 @@ class Trainer(Generic[States]):
             ("exploration", exploration, Exploration),
             ("device", device, str | torch.device),
             ("double", double, bool),
+            ("rollouts", rollouts, Rollouts),
         ):
             check(value, name, hint)
         seed = check_seed(seed)
@@ -289,6 +298,7 @@ class Trainer(Generic[States]):
         training: dict[str, Any] = {
             "batch": plain(batch, "batch"),
             "regression": variant(objective.regression),
+            "rollouts": variant(rollouts),
             **adam._training(),
             **exploration._training(),
             **shares(replay, data),
@@ -308,7 +318,7 @@ class Trainer(Generic[States]):
             tuple(sources),
             conditions,
         )
-        self.seed, self.device, self.double = seed, device, double
+        self.seed, self.device, self.double, self.rollouts = seed, device, double, rollouts
         self._warned = 0
         # The warnings that this class itself issued, in addition to the warnings of the extension, which
         # `_session` stores.

@@ -66,7 +66,8 @@ fn paths_to<E: TrainEnv>(
 ) -> Result<Trajectories<E>> {
     // The check uses a separate random stream, so that it doesn't change any other random numbers.
     check_finished(&context.env, objects, &mut Rng::seeded(check_seed))?;
-    draw_backward(&context.env, context.policy(), context.config.max_steps, objects, conditions, rng)
+    let sampler = context.sampler(&context.env, context.policy());
+    draw_backward(&sampler, objects, conditions, rng)
 }
 
 impl<E: TrainEnv> Persist<E> for StateFunction<E::States> {

@@ -4,7 +4,7 @@
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::Rows;
 use gfn::objective::{Quantities, Quantity, score};
-use gfn::rollout::{Sampler, Trajectories};
+use gfn::rollout::Trajectories;
 use gfn::train::{Batch, BatchScores, TrainEnv, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Thompson, thompson_scores};
@@ -128,8 +128,7 @@ impl<E: PyEnv> Trained<E> {
             let rng = own_rng.as_mut().unwrap_or(rng);
             let watch = Watch::new();
             let policy = watch.over(trainer.policy());
-            let limit = trainer.context().config.max_steps;
-            let sampler = Sampler::new(&space.env, &policy).exploration(exploration).max_steps(limit);
+            let sampler = trainer.context().sampler(&space.env, &policy).exploration(exploration);
             let paths = match (origin, conditions) {
                 (Origin::Start(n, None), None) => sampler.forward(n, rng)?,
                 (Origin::Start(_, None), Some(conditions)) => sampler.forward_conditional(conditions, rng)?,
@@ -139,7 +138,7 @@ impl<E: PyEnv> Trained<E> {
                 (Origin::Objects(objects), conditions) => {
                     let objects = space.border.read_detached(&objects, "objects")?;
                     check_finished(&space.env, &objects, &mut rng.clone())?;
-                    draw_backward(&space.env, &policy, limit, &objects, conditions, rng)?
+                    draw_backward(&sampler, &objects, conditions, rng)?
                 }
             };
             let scored = score_transitions(trainer, &paths)?;

@@ -4,7 +4,7 @@
 use gfn::env::{Env, Forms, Rows, log_rewards};
 use gfn::metrics::{Correlation, importance_log_z};
 use gfn::objective::{Quantities, Quantity, Scores, score};
-use gfn::rollout::{Sampler, Trajectories};
+use gfn::rollout::Trajectories;
 use gfn::train::{TrainEnv, Trainer};
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -110,7 +110,7 @@ impl<E: PyEnv> Trained<E> {
             let instance = pick_instance(env, instance)?;
             let watch = Watch::new();
             let policy = watch.over(trainer.policy());
-            let sampler = Sampler::new(env, &policy).max_steps(trainer.context().config.max_steps);
+            let sampler = trainer.context().sampler(env, &policy);
             let mut states = env.initial(&[]);
             let mut log_rewards = Vec::new();
             let mut weights = Vec::new();
@@ -183,15 +183,15 @@ impl<E: PyEnv> Trained<E> {
             };
             let object: Vec<usize> = (0..n).flat_map(|k| vec![k; offsets[k + 1] - offsets[k]]).collect();
             let policy = watch.over(trainer.policy());
+            let sampler = context.sampler(env, &policy);
             let mut ratios = Vec::new();
             let mut weights = Vec::new();
             in_batches(states.len() * paths, MAX_BATCH, &watch, |range| {
                 let rows: Vec<usize> = range.map(|k| k / paths).collect();
                 let some = states.select(&rows);
-                let limit = context.config.max_steps;
                 let conditions = repeat_row(condition, rows.len());
                 let of_paths = rows.iter().map(|&row| of_objects[object[row]]).collect();
-                let trajectories = draw_backward(env, &policy, limit, &some, conditions.as_ref(), rng)?;
+                let trajectories = draw_backward(&sampler, &some, conditions.as_ref(), rng)?;
                 let trajectories = trajectories.with_log_rewards(of_paths)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
                 // log(P_F / P_B) of each path, minus the correction that training adds to log R(x) of the

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::env::{Rows, log_rewards};
 use gfn::optim::Schedule;
-use gfn::rollout::Sampler;
 use gfn::run::{Fit, Observer, OnWarning, Record, TensorBoard, Warnings};
 use gfn::train::{Checkpoint, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
@@ -144,7 +143,7 @@ impl<E: PyEnv> Trained<E> {
         self.without_noise(|trainer, space, rng| {
             let watch = Watch::new();
             let policy = watch.over(trainer.policy());
-            let sampler = Sampler::new(&space.env, &policy).max_steps(trainer.context().config.max_steps);
+            let sampler = trainer.context().sampler(&space.env, &policy);
             let mut states = space.env.initial(&[]);
             let mut values = rewarded.then(Vec::new);
             in_batches(n, MAX_OBJECTS, &watch, |range| {

@@ -11,6 +11,7 @@ use super::transformer::TransformerTorso;
 use super::{BackwardPolicy, ConvKind, GraphNetConfig, GraphNetwork, MessagePassing};
 use crate::env::{Direction, HostPolicy};
 use crate::graph::{GraphBatch, GraphEnv, MoveSymmetries, Semantics, SymmetryCount};
+use crate::nn::host::Mirror;
 use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -242,7 +243,7 @@ impl GraphNet {
     }
 
     /// Returns the torso and the heads of one direction.
-    fn torso_and_heads(&self, direction: Direction) -> (&dyn ErasedTorso, &Heads) {
+    pub(super) fn torso_and_heads(&self, direction: Direction) -> (&dyn ErasedTorso, &Heads) {
         match (direction, &self.pb) {
             (Direction::Backward, Some(pb)) => (self.backward.as_ref().unwrap_or(&self.forward).as_ref(), pb),
             _ => (self.forward.as_ref(), &self.pf),
@@ -329,15 +330,14 @@ impl GraphNetwork for GraphNet {
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv> + '_>> {
-        let is_on_host_in_f32 =
-            self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
         let is_learned = direction == Direction::Forward || self.pb.is_some();
         let has_conditions = self.config.estimators.n_conditions != 0;
-        if !is_on_host_in_f32 || !is_learned || has_conditions {
+        if self.parameters.kind() != Kind::Float || !is_learned || has_conditions {
             return None;
         }
         let torso = self.torso_and_heads(direction).0.on_host()?;
-        Some(Box::new(HostGraphNet::new(self, torso, direction)))
+        let mirror = Mirror::from_device(&self.parameters);
+        Some(Box::new(HostGraphNet::new(self, torso, direction, mirror)))
     }
 
     fn sees_symmetry(&self, direction: Direction) -> Option<SymmetryCount> {

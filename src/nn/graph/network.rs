@@ -12,7 +12,7 @@ use crate::env::{Direction, DiscreteEnv, HostPolicy};
 use crate::graph::{
     GraphArrays, GraphBatch, GraphEnv, GraphStates, MoveSymmetries, ReducedStates, SymmetryCount,
 };
-use crate::nn::host::Packed;
+use crate::nn::host::{Mirror, Packed};
 use crate::nn::{NetworkOutput, Parameters};
 use crate::quantity::Quantities;
 
@@ -30,8 +30,8 @@ pub trait GraphNetwork {
     /// rounding. Returns `None` (the default) if the network can't be copied.
     ///
     /// A [`GraphNet`](super::GraphNet) returns a copy if its torso is a [`Torso`](super::Torso) and not a
-    /// [`TensorTorso`](super::TensorTorso), if it has no conditions, and if its weights are on the host in
-    /// single precision. A copy for the backward direction also requires that P_B is learned.
+    /// [`TensorTorso`](super::TensorTorso), if it has no conditions, and if its weights are in single
+    /// precision, on any device. A copy for the backward direction also requires that P_B is learned.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
@@ -136,9 +136,14 @@ pub(super) struct HostGraphNet<'a> {
 
 impl<'a> HostGraphNet<'a> {
     /// Creates the host network with an empty cache of packed parameters (copies in an order that makes
-    /// products fast).
-    pub(super) fn new(net: &'a GraphNet, torso: &'a dyn HostTorso, direction: Direction) -> Self {
-        Self { net, torso, direction, packed: Packed::default() }
+    /// products fast), which will be copied from `mirror`.
+    pub(super) fn new(
+        net: &'a GraphNet,
+        torso: &'a dyn HostTorso,
+        direction: Direction,
+        mirror: Mirror,
+    ) -> Self {
+        Self { net, torso, direction, packed: Packed::new(mirror) }
     }
 
     /// Computes the logits of some graphs: one block per action type, in the order of the action types. A
@@ -186,4 +191,38 @@ fn expand_rows(output: &[f32], rows: &[usize], width: usize) -> Vec<f32> {
         return vec![0.0; rows.len() * width];
     }
     rows.iter().flat_map(|&row| &output[row * width..(row + 1) * width]).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::Rng;
+    use crate::env::Env;
+    use crate::graph::{ActionSet, AddEdge, GraphState, Semantics};
+    use crate::nn::{BackwardPolicy, GraphNetConfig, SymmetryInput};
+
+    #[test]
+    fn heads_copied_from_a_mirror_give_the_same_logits() {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
+        let env = GraphEnv::free(actions, GraphState::undirected(3)).unwrap();
+        let states = env.initial(&[0; 3]);
+        let symmetry = SymmetryInput::Exact;
+        let backward = BackwardPolicy::SharedTorso;
+        let config = GraphNetConfig { symmetry, backward, ..GraphNetConfig::default() };
+        let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let masks = env.masks(direction, &states);
+            let symmetries = MoveSymmetries::count(&env, SymmetryCount::Exact, &masks, &states).unwrap();
+            let blocks = |mirror: Mirror| {
+                let torso = net.torso_and_heads(direction).0.on_host().unwrap();
+                let host = HostGraphNet::new(&net, torso, direction, mirror);
+                host.blocks(states.arrays(), Some(&symmetries)).unwrap()
+            };
+            let expected = blocks(Mirror::default());
+            assert!(expected[0].iter().any(|&logit| logit != 0.0));
+            assert_eq!(blocks(Mirror::new(net.parameters())), expected);
+        }
+    }
 }

@@ -6,6 +6,7 @@
 
 use tch::Tensor;
 
+use super::Mirror;
 use crate::nn::Linear;
 use crate::parallel;
 
@@ -37,15 +38,12 @@ pub struct HostLinear {
 }
 
 impl HostLinear {
-    /// Copies a linear layer, including its current noise.
-    ///
-    /// # Panics
-    /// If the layer isn't in single precision. The host versions of [`Engine`](crate::nn::Engine) operations
-    /// are used only for parameters in single precision.
-    #[must_use]
-    pub fn from_linear(layer: &Linear) -> Self {
+    /// Copies a linear layer in single precision, including its current noise.
+    pub(in crate::nn) fn from_linear(layer: &Linear, mirror: &Mirror) -> Self {
         let (weight, bias) = layer.effective();
-        Self::new(&weight, bias.as_ref())
+        let size = weight.size();
+        let bias = bias.map(|bias| mirror.floats(&bias));
+        Self::from_values(size[1] as usize, size[0] as usize, &mirror.floats(&weight), bias)
     }
 
     /// Creates a layer with a weight `[outputs, inputs]` and a bias `[outputs]`, both in single precision.
@@ -55,10 +53,17 @@ impl HostLinear {
     #[must_use]
     pub fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         let size = weight.size();
-        let outputs = size[0] as usize;
-        let inputs = size[1] as usize;
+        Self::from_values(size[1] as usize, size[0] as usize, &floats(weight), bias.map(floats))
+    }
+
+    /// Creates a layer from the numbers of its weight, row by row, and of its bias.
+    pub(in crate::nn) fn from_values(
+        inputs: usize,
+        outputs: usize,
+        values: &[f32],
+        bias: Option<Vec<f32>>,
+    ) -> Self {
         let groups = outputs.div_ceil(LANES);
-        let values = floats(weight);
         let mut panels = vec![0.0; groups * inputs * LANES];
         if inputs > 0 {
             for (panel, rows) in panels.chunks_exact_mut(inputs * LANES).zip(values.chunks(inputs * LANES)) {
@@ -69,7 +74,7 @@ impl HostLinear {
                 }
             }
         }
-        let mut bias = bias.map_or_else(|| vec![0.0; outputs], floats);
+        let mut bias = bias.unwrap_or_default();
         bias.resize(groups * LANES, 0.0);
         Self { inputs, outputs, panels, bias }
     }

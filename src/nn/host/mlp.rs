@@ -2,32 +2,31 @@
 
 use std::ops::Range;
 
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
-use super::linear::{HostLinear, ROWS_PER_TASK, floats};
-use crate::nn::{Activation, LayerNorm, Mlp};
+use super::Mirror;
+use super::linear::{HostLinear, ROWS_PER_TASK};
+use crate::nn::{Activation, LayerNorm, Linear, Mlp};
 use crate::parallel;
 
 impl LayerNorm {
     /// Copies the norm to the host. The parameters must be in single precision.
-    pub fn on_host(&self) -> HostNorm {
-        HostNorm {
-            width: self.width as usize,
-            affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))),
-        }
+    pub(in crate::nn) fn on_host(&self, mirror: &Mirror) -> HostNorm {
+        let affine = self.affine.as_ref().map(|(w, b)| (mirror.floats(w), mirror.floats(b)));
+        HostNorm { width: self.width as usize, affine }
     }
 }
 
 /// A copy of a [`LayerNorm`] on the host.
 #[derive(Debug)]
-pub struct HostNorm {
+pub(in crate::nn) struct HostNorm {
     width: usize,
     affine: Option<(Vec<f32>, Vec<f32>)>,
 }
 
 impl HostNorm {
     /// Normalises each row of `x`, `[rows, width]`, in place.
-    pub fn apply(&self, x: &mut [f32]) {
+    pub(in crate::nn) fn apply(&self, x: &mut [f32]) {
         let n = self.width as f64;
         for row in x.chunks_exact_mut(self.width) {
             let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
@@ -72,21 +71,23 @@ pub struct HostMlp {
 }
 
 impl HostMlp {
-    /// Copies a perceptron with its current noise. Returns `None` if the perceptron is on another device or
-    /// has another data type than single precision.
+    /// Copies a perceptron with its current noise from any device. Returns `None` if the perceptron has
+    /// another data type than single precision.
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
-        is_on_host_in_f32(mlp).then(|| Self::from_mlp(mlp))
+        (mlp.kind() == Kind::Float).then(|| Self::from_mlp(mlp, &Mirror::default()))
     }
 
     /// Copies a perceptron with its current noise, but only the outputs with the indices `columns`, in this
     /// order. Returns `None` as [`new`](Self::new) does.
     #[must_use]
     pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
-        is_on_host_in_f32(mlp).then(|| {
+        (mlp.kind() == Kind::Float).then(|| {
             let (weight, bias) = mlp.output.effective();
-            let select = |tensor: &Tensor| tensor.index_select(0, &Tensor::from_slice(columns));
-            Self::with_output(mlp, HostLinear::new(&select(&weight), bias.as_ref().map(select).as_ref()))
+            let columns = Tensor::from_slice(columns).to_device(weight.device());
+            let select = |tensor: &Tensor| tensor.index_select(0, &columns);
+            let output = HostLinear::new(&select(&weight), bias.as_ref().map(select).as_ref());
+            Self::with_output(mlp, output, &Mirror::default())
         })
     }
 
@@ -95,22 +96,21 @@ impl HostMlp {
     /// does.
     pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let columns: Vec<i64> = outputs.collect();
-        Some(Self { input_layer: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
+        let norm = norm.map(|norm| norm.on_host(&Mirror::default()));
+        Some(Self { input_layer: Some(norm), ..Self::some_outputs(mlp, &columns)? })
     }
 
-    /// Copies a perceptron with its current noise.
-    ///
-    /// # Panics
-    /// If the perceptron isn't in single precision.
-    pub(in crate::nn) fn from_mlp(mlp: &Mlp) -> Self {
-        Self::with_output(mlp, HostLinear::from_linear(&mlp.output))
+    /// Copies a perceptron in single precision with its current noise.
+    pub(in crate::nn) fn from_mlp(mlp: &Mlp, mirror: &Mirror) -> Self {
+        Self::with_output(mlp, HostLinear::from_linear(&mlp.output, mirror), mirror)
     }
 
-    fn with_output(mlp: &Mlp, output: HostLinear) -> Self {
-        let hidden = mlp.hidden.iter();
-        let hidden = hidden
-            .map(|(layer, norm)| (HostLinear::from_linear(layer), norm.as_ref().map(LayerNorm::on_host)));
-        Self { activation: mlp.activation, input_layer: None, hidden: hidden.collect(), output }
+    fn with_output(mlp: &Mlp, output: HostLinear, mirror: &Mirror) -> Self {
+        let copy = |(layer, norm): &(Linear, Option<LayerNorm>)| {
+            (HostLinear::from_linear(layer, mirror), norm.as_ref().map(|norm| norm.on_host(mirror)))
+        };
+        let hidden = mlp.hidden.iter().map(copy).collect();
+        Self { activation: mlp.activation, input_layer: None, hidden, output }
     }
 
     pub(in crate::nn) fn inputs(&self) -> usize {
@@ -157,12 +157,10 @@ impl HostMlp {
     }
 }
 
-fn is_on_host_in_f32(mlp: &Mlp) -> bool {
-    mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu
-}
-
 #[cfg(test)]
 mod tests {
+    use tch::Device;
+
     use super::*;
     use crate::Rng;
     use crate::nn::{MlpConfig, Parameters};

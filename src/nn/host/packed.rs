@@ -7,11 +7,17 @@ use std::rc::Rc;
 
 use tch::Tensor;
 
+use super::Mirror;
+
 /// A cache of copies of parameters, arranged for fast products (packed), for one roll-out, during which the
 /// parameters don't change. A copy is built when it is first requested. The key of an entry consists of the
 /// addresses, shapes and strides of the parameters and the type of the copy.
 #[derive(Debug, Default)]
-pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Entry>>);
+pub(in crate::nn) struct Packed {
+    /// The values of the parameters, from which copies are built.
+    pub(in crate::nn) mirror: Mirror,
+    copies: RefCell<HashMap<(Vec<i64>, TypeId), Entry>>,
+}
 
 #[derive(Debug)]
 struct Entry {
@@ -22,6 +28,11 @@ struct Entry {
 }
 
 impl Packed {
+    /// Creates an empty cache of copies, which will be built from the values in `mirror`.
+    pub(in crate::nn) fn new(mirror: Mirror) -> Self {
+        Self { mirror, copies: RefCell::default() }
+    }
+
     /// Returns the copy of type `T` for these parameters. The function `pack` builds the copy on the first
     /// call. For a layer, `parameters` needs to contain only its weight.
     pub(in crate::nn) fn get_or_pack<T: 'static>(
@@ -34,13 +45,13 @@ impl Packed {
         let identify =
             |tensor: &&Tensor| [vec![tensor.data_ptr() as i64], tensor.size(), tensor.stride()].concat();
         let key = (parameters.iter().flat_map(identify).collect(), TypeId::of::<T>());
-        let cached = self.0.borrow().get(&key).map(|entry| Rc::clone(&entry.packed));
+        let cached = self.copies.borrow().get(&key).map(|entry| Rc::clone(&entry.packed));
         if let Some(cached) = cached.and_then(|packed| packed.downcast().ok()) {
             return cached;
         }
         let packed = Rc::new(pack());
         let parameters = parameters.iter().map(|tensor| tensor.shallow_clone()).collect();
-        self.0.borrow_mut().insert(key, Entry { packed: packed.clone(), _parameters: parameters });
+        self.copies.borrow_mut().insert(key, Entry { packed: packed.clone(), _parameters: parameters });
         packed
     }
 }

@@ -1,9 +1,12 @@
 //! Roll-outs whose states, masks, probabilities and actions stay on a device.
 
+mod visited_rows;
+
+pub(crate) use visited_rows::{DeviceStates, VisitedRows};
+
 use tch::{Device, Kind, Tensor};
 
 use super::Trajectories;
-use super::visited_rows::{DeviceStates, VisitedRows};
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Rows, TensorForm};
 use crate::policy::{Policy, TensorPolicy};

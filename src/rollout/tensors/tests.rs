@@ -4,7 +4,7 @@ use crate::nn::{BackwardPolicy, EstimatorsConfig};
 use crate::objective::{Objective, SubTrajectoryBalance, Weighting, score};
 use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use crate::quantity::Quantity;
-use crate::rollout::{Container, Sampler};
+use crate::rollout::{Container, RolloutPlace, Sampler};
 use crate::tensor::to_host;
 
 /// Vectors of three entries. A move raises an entry by 1, up to 2. Without an exit, a trajectory ends
@@ -60,8 +60,11 @@ fn policy(env: &VectorEnv) -> MlpPolicy<KHot> {
     let backward = BackwardPolicy::SharedTorso;
     let estimators = EstimatorsConfig::with_flow(true);
     let config = MlpPolicyConfig { backward, estimators, ..MlpPolicyConfig::default() };
-    MlpPolicy::new(env, KHot::from_env(env), config, Device::Cpu, Kind::Float, &mut Rng::seeded(3))
-        .unwrap()
+    MlpPolicy::new(env, KHot::from_env(env), config, Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap()
+}
+
+fn place(on_tensors: bool) -> RolloutPlace {
+    if on_tensors { RolloutPlace::Device } else { RolloutPlace::Host }
 }
 
 fn reward() -> impl Reward<VectorStates> {
@@ -75,9 +78,8 @@ fn trajectories_of_one_length_are_those_of_the_host() {
     for epsilon in [0.0, 0.3] {
         let exploration = Exploration::epsilon(epsilon).unwrap().with_temperature(1.7).unwrap();
         let sampler =
-            |on_tensors| Sampler::new(&env, &policy).exploration(exploration).on_tensors(on_tensors);
-        let [host, device] =
-            [false, true].map(|on| sampler(on).forward(50, &mut Rng::seeded(5)).unwrap());
+            |on_tensors| Sampler::new(&env, &policy).exploration(exploration).place(place(on_tensors));
+        let [host, device] = [false, true].map(|on| sampler(on).forward(50, &mut Rng::seeded(5)).unwrap());
         assert!(device.states.device().is_some() && host.states.device().is_none());
         let [host_back, device_back] = [false, true]
             .map(|on| sampler(on).backward(host.terminal_states(), &mut Rng::seeded(6)).unwrap());
@@ -99,7 +101,7 @@ fn scores_and_gradients_agree_with_the_host() {
     for has_exit in [false, true] {
         let env = VectorEnv::from_tensors(Climb { has_exit, blocked: None }).unwrap();
         let policy = policy(&env);
-        let sampler = Sampler::new(&env, &policy).on_tensors(true);
+        let sampler = Sampler::new(&env, &policy).place(RolloutPlace::Device);
         let walks = sampler.forward(40, &mut Rng::seeded(1)).unwrap();
         let back = sampler.backward(walks.terminal_states(), &mut Rng::seeded(2)).unwrap();
         let mut both = walks;
@@ -138,7 +140,8 @@ fn trajectories_of_several_lengths_have_the_probabilities_of_the_policy() {
     let graph = crate::env::StateGraph::build(&env, 100).unwrap();
     let exact = graph.terminating_distribution(&env, &policy, None).unwrap().probs;
     let n = 40_000;
-    let walks = Sampler::new(&env, &policy).on_tensors(true).walks(n, &mut Rng::seeded(4)).unwrap();
+    let walks =
+        Sampler::new(&env, &policy).place(RolloutPlace::Device).walks(n, &mut Rng::seeded(4)).unwrap();
     let mut counts = vec![0.0; graph.len()];
     for index in graph.indices(&env, &walks.terminal) {
         counts[index.unwrap()] += 1.0 / n as f64;
@@ -155,13 +158,16 @@ fn failures_on_a_device_are_typed_errors() {
     let env = VectorEnv::from_tensors(Climb { has_exit: false, blocked: Some(1) }).unwrap();
     let good = policy(&env);
     let sampler = |policy, max_steps| {
-        Sampler::new(&env, policy).max_steps(max_steps).on_tensors(true).forward(4, &mut Rng::seeded(0))
+        Sampler::new(&env, policy)
+            .max_steps(max_steps)
+            .place(RolloutPlace::Device)
+            .forward(4, &mut Rng::seeded(0))
     };
     let dead_end = sampler(&good, 100).unwrap_err().to_string();
     assert!(dead_end.contains("without a legal forward action"), "{dead_end}");
     let whole = VectorEnv::from_tensors(Climb { has_exit: true, blocked: None }).unwrap();
     let policy = policy(&whole);
-    let limited = Sampler::new(&whole, &policy).max_steps(1).on_tensors(true);
+    let limited = Sampler::new(&whole, &policy).max_steps(1).place(RolloutPlace::Device);
     assert!(matches!(limited.forward(20, &mut Rng::seeded(0)), Err(Error::StepLimit { limit: 1, .. })));
     for parameter in good.parameters().iter() {
         let mut tensor = parameter.tensor.shallow_clone();

@@ -2,7 +2,7 @@
 
 use super::{BatchRequest, Source, SourceTraits};
 use crate::distribution::Exploration;
-use crate::rollout::{Container, Sampler, Trajectories};
+use crate::rollout::{Container, Trajectories};
 use crate::train::{Context, Persist, TrainEnv};
 use crate::{Error, Result, Rng};
 
@@ -40,11 +40,8 @@ impl<E: TrainEnv> Source<E> for PolicySource {
         context: &Context<E>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<E>>> {
-        let policy = context.policy();
         let config = &context.config;
-        let sampler = Sampler::new(&context.env, policy)
-            .exploration(context.exploration()?)
-            .max_steps(config.max_steps);
+        let sampler = context.sampler(&context.env, context.policy()).exploration(context.exploration()?);
         let conditions = context.draw_conditions(request.max, rng)?;
         let mut sample = || match &conditions {
             Some(conditions) => sampler.forward_conditional(conditions, rng),

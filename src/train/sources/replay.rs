@@ -11,7 +11,7 @@ use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
 use crate::policy::Policy;
 use crate::replay::{Draw, RankBy, ReplayBuffer, ReplayDraw};
-use crate::rollout::{Sampler, Trajectories, Walks};
+use crate::rollout::{Trajectories, Walks};
 use crate::tensor::index_tensor;
 use crate::train::{Context, Persist, ReplayPath, TrainEnv};
 use crate::{Error, Result, Rng};
@@ -188,7 +188,7 @@ fn sample_paths<E: TrainEnv>(
         ReplayPath::UniformBackward => &uniform,
         ReplayPath::PolicyBackward => context.policy(),
     };
-    let sampler = Sampler::new(&context.env, policy).max_steps(context.config.max_steps);
+    let sampler = context.sampler(&context.env, policy);
     match walks.conditions() {
         None => sampler.backward(&walks.terminal, rng),
         Some(conditions) => sampler.backward_conditional(&walks.terminal, conditions, rng),

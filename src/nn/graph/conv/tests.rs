@@ -11,7 +11,7 @@ use crate::Rng;
 use crate::graph::{Attributes, Edge, GraphBatch, GraphState, GraphStates, Node};
 use crate::nn::graph::engine::{HostGraphs, TensorGraphs};
 use crate::nn::graph::features::{Counts, Labels, NodeFeatures};
-use crate::nn::host::Packed;
+use crate::nn::host::{Mirror, Packed};
 use crate::nn::{GraphNetConfig, JumpingKnowledge, MessagePassing, Parameters, Torso};
 
 const WIDTH: i64 = 6;
@@ -295,13 +295,25 @@ fn host_rounds_agree_with_tensors() {
             rounds.expand_to_nodes(engine, &last)
         }
         let expected = run(&TensorGraphs::new(&batch, Kind::Float), &features, &convs);
-        let packed = Packed::default();
-        let host = HostGraphs::new(states.arrays(), &packed);
-        let got = run(&host, &features, &convs);
-        let got = Tensor::from_slice(&got.values).view([-1, got.width as i64]);
+        let on_host = |mirror: Mirror| {
+            let packed = Packed::new(mirror);
+            run(&HostGraphs::new(states.arrays(), &packed), &features, &convs)
+        };
+        let rows = on_host(Mirror::default());
+        let got = Tensor::from_slice(&rows.values).view([-1, rows.width as i64]);
         assert_eq!(got.size(), expected.size());
         let off = (got - expected).abs().max().double_value(&[]);
         assert!(off < 1e-5, "{kind:?}, {conv:?}, {norm:?}: {off}");
+        // Copies from a mirror of the parameters are the same, bit for bit. A mirror that is older than the
+        // last update gives the old values.
+        assert_eq!(on_host(Mirror::new(&parameters)).values, rows.values);
+        let old = Mirror::new(&parameters);
+        for parameter in &parameters {
+            let _ = tch::no_grad(|| parameter.tensor.shallow_clone().g_add_scalar_(0.25));
+        }
+        assert_eq!(on_host(old).values, rows.values);
+        let updated = on_host(Mirror::default()).values;
+        assert!(updated != rows.values && on_host(Mirror::new(&parameters)).values == updated);
     }
 }
 

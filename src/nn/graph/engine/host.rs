@@ -11,7 +11,7 @@ use super::{Engine, HeadEngine};
 use crate::Error;
 use crate::graph::GraphArrays;
 use crate::nn::graph::heads::{host_scores_of_pairs, host_weighted_features};
-use crate::nn::host::{HostLinear, HostMlp, Packed, floats};
+use crate::nn::host::{HostLinear, HostMlp, Packed};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 
 /// A batch of graphs, with a cache of copies of the network's parameters, arranged for fast products
@@ -91,14 +91,15 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn parameter(&self, parameter: &Tensor) -> HostRows {
-        let values = self.packed.get_or_pack(&[parameter], || floats(parameter));
+        let values = self.packed.get_or_pack(&[parameter], || self.packed.mirror.floats(parameter));
         HostRows { width: values.len(), values: values.to_vec() }
     }
 
     fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> HostRows {
-        let table = self
-            .packed
-            .get_or_pack(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
+        let table = self.packed.get_or_pack(&[table], || HostRows {
+            values: self.packed.mirror.floats(table),
+            width: table.size()[1] as usize,
+        });
         let mut out = HostRows::zeros(entries.len() / each, table.width);
         for (row, entries) in out.values.chunks_exact_mut(table.width).zip(entries.chunks_exact(each)) {
             for &entry in entries {
@@ -109,7 +110,8 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn linear(&self, layer: &Linear, rows: &HostRows) -> HostRows {
-        let packed = self.packed.get_or_pack(&[layer.weight()], || HostLinear::from_linear(layer));
+        let copy = || HostLinear::from_linear(layer, &self.packed.mirror);
+        let packed = self.packed.get_or_pack(&[layer.weight()], copy);
         if packed.inputs() != rows.width {
             return self.refuse_width(layer.weight(), rows, packed.outputs());
         }
@@ -118,13 +120,16 @@ impl Engine for HostGraphs<'_> {
 
     fn products(&self, layers: [&Linear; 3], rows: &HostRows) -> HostRows {
         let packed = self.packed.get_or_pack(&layers.map(Linear::weight), || {
-            HostLinear::new(&Tensor::cat(&layers.map(Linear::weight), 0), None)
+            let values = layers.map(|layer| self.packed.mirror.floats(layer.weight())).concat();
+            let size = layers[0].weight().size();
+            HostLinear::from_values(size[1] as usize, 3 * size[0] as usize, &values, None)
         });
         HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() / 3 }
     }
 
     fn mlp(&self, mlp: &Mlp, rows: &HostRows) -> HostRows {
-        let packed = self.packed.get_or_pack(&[mlp.output.weight()], || HostMlp::from_mlp(mlp));
+        let copy = || HostMlp::from_mlp(mlp, &self.packed.mirror);
+        let packed = self.packed.get_or_pack(&[mlp.output.weight()], copy);
         if packed.inputs() != rows.width {
             return self.refuse_width(mlp.input_weight(), rows, packed.outputs());
         }
@@ -132,18 +137,19 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn norm(&self, norm: &LayerNorm, mut rows: HostRows) -> HostRows {
+        let copy = || norm.on_host(&self.packed.mirror);
         match &norm.affine {
-            Some((weight, _)) => {
-                self.packed.get_or_pack(&[weight], || norm.on_host()).apply(&mut rows.values)
-            }
-            None => norm.on_host().apply(&mut rows.values),
+            Some((weight, _)) => self.packed.get_or_pack(&[weight], copy).apply(&mut rows.values),
+            None => copy().apply(&mut rows.values),
         }
         rows
     }
 
     fn graph_norm(&self, norm: &GraphNorm, mut rows: HostRows) -> HostRows {
         let parameters = [&norm.weight, &norm.bias, &norm.mean_scale];
-        let packed = self.packed.get_or_pack(&parameters, || parameters.map(floats));
+        let packed = self
+            .packed
+            .get_or_pack(&parameters, || parameters.map(|parameter| self.packed.mirror.floats(parameter)));
         let [weight, bias, mean_scale] = &*packed;
         let width = rows.width;
         let mut first = 0;
@@ -186,7 +192,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn scale_by_one_plus(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
-        let factor = 1.0 + self.packed.get_or_pack(&[eps], || floats(eps))[0];
+        let factor = 1.0 + self.packed.get_or_pack(&[eps], || self.packed.mirror.floats(eps))[0];
         for x in &mut rows.values {
             *x *= factor;
         }
@@ -292,7 +298,7 @@ impl Engine for HostGraphs<'_> {
         receivers: &Vec<i64>,
         offsets: &Vec<i64>,
     ) -> HostRows {
-        let vectors = self.packed.get_or_pack(&[parameter], || floats(parameter));
+        let vectors = self.packed.get_or_pack(&[parameter], || self.packed.mirror.floats(parameter));
         let depth = parameter.size()[1] as usize;
         let score = |message: usize, part: Range<usize>| {
             let terms = inputs.row(message)[part.clone()].iter().zip(&vectors[part]);

@@ -52,7 +52,7 @@ impl<S: Rows> VisitedRows<S> {
     }
 
     /// Selects the states of the transitions `rows`, and the terminal states of `trajectories`.
-    pub(super) fn select(&self, rows: &[usize], trajectories: &[usize]) -> Self {
+    pub(in crate::rollout) fn select(&self, rows: &[usize], trajectories: &[usize]) -> Self {
         match self {
             Self::OnHost(states) => Self::OnHost(states.select(rows)),
             Self::OnDevice(DeviceStates { form, states, terminal, .. }) => {
@@ -65,7 +65,7 @@ impl<S: Rows> VisitedRows<S> {
     }
 
     /// Appends the states of other trajectories. They stay on the device if both batches are there.
-    pub(super) fn append(&mut self, other: Self) {
+    pub(in crate::rollout) fn append(&mut self, other: Self) {
         match (&mut *self, &other) {
             (Self::OnHost(states), _) if states.is_empty() => *self = other,
             (Self::OnDevice(a), Self::OnDevice(b)) => {

@@ -24,7 +24,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         let x = vec![0.5f32; rows * WIDTH];
         let tensor = Tensor::from_slice(&x).view([rows as i64, WIDTH as i64]);
         let id = BenchmarkId::new(format!("host/{params}_params"), rows);
-        group.bench_function(id, |bencher| bencher.iter(|| frozen.forward(x.clone(), rows)));
+        group.bench_function(id, |bencher| bencher.iter(|| frozen.forward(&x, rows)));
         let id = BenchmarkId::new(format!("libtorch/{params}_params"), rows);
         group.bench_function(id, |bencher| bencher.iter(|| tch::no_grad(|| mlp.forward(&tensor))));
     }

@@ -10,7 +10,6 @@ use crate::{Error, Result};
 pub(super) struct Behaviour<'a> {
     pub(super) masks: &'a Masks,
     pub(super) legal_ptr: &'a [usize],
-    pub(super) legal_slot: &'a [u32],
     pub(super) logits: &'a [f64],
     pub(super) exploration: &'a Exploration,
 }
@@ -26,16 +25,24 @@ impl Behaviour<'_> {
         let Some(last) = probs.last_mut() else {
             return Err(Error::NoLegalAction { row, direction: self.masks.direction });
         };
-        let exit_slot = self.masks.row(row).len() - 1;
-        if self.masks.has_exit && self.legal_slot[range.end - 1] as usize == exit_slot {
+        if self.masks.has_exit && self.masks.row(row).last() == Some(&true) {
             *last += self.exploration.exit_bias();
         }
-        divide_by_temperature(&mut probs, self.exploration.temperature());
-        log_softmax(&mut probs);
+        let temperature = self.exploration.temperature();
+        if temperature != 1.0 {
+            divide_by_temperature(&mut probs, temperature);
+        }
+        let largest = probs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut sum = 0.0;
+        for p in &mut probs {
+            *p = (*p - largest).exp();
+            sum += *p;
+        }
         let epsilon = self.exploration.epsilon_value();
+        let factor = (1.0 - epsilon) / sum;
         let uniform = epsilon / probs.len() as f64;
         for p in &mut probs {
-            *p = (1.0 - epsilon) * p.exp() + uniform;
+            *p = factor * *p + uniform;
         }
         Ok(probs)
     }
@@ -114,13 +121,8 @@ mod tests {
         let masks =
             Masks::dense(Direction::Forward, 3, vec![true, true, true, true, true, false], true).unwrap();
         let exploration = Exploration::on_policy().with_exit_bias(2.0).unwrap();
-        let behaviour = Behaviour {
-            masks: &masks,
-            legal_ptr: &[0, 3, 5],
-            legal_slot: &[0, 1, 2, 0, 1],
-            logits: &[0.0; 5],
-            exploration: &exploration,
-        };
+        let behaviour =
+            Behaviour { masks: &masks, legal_ptr: &[0, 3, 5], logits: &[0.0; 5], exploration: &exploration };
         let [with_exit, without] = [0, 1].map(|row| behaviour.probs(row).unwrap());
         assert!((with_exit[2] / with_exit[0] - 2f64.exp()).abs() < 1e-12, "{with_exit:?}");
         assert!((without[1] / without[0] - 1.0).abs() < 1e-12, "{without:?}");

@@ -64,20 +64,21 @@ struct LegalSlots {
     masks: Masks,
     /// The index of each state's first entry in `slot`, followed by the number of entries, `[states + 1]`.
     ptr: Vec<usize>,
-    /// The legal slots of all states, state by state. The slots of each state are counted from 0.
-    slot: Vec<u32>,
+    /// The legal slots of all states, state by state, computed on demand. The slots of each state are counted
+    /// from 0.
+    slot: OnceCell<Vec<u32>>,
 }
 
 impl LegalSlots {
     fn new(masks: Masks) -> Self {
         let mut ptr = Vec::with_capacity(masks.len() + 1);
-        let mut slot = Vec::with_capacity(masks.legal.len());
+        let mut n_legal = 0;
         ptr.push(0);
         for row in 0..masks.len() {
-            slot.extend(masks.legal_slots(row));
-            ptr.push(slot.len());
+            n_legal += masks.n_legal(row);
+            ptr.push(n_legal);
         }
-        Self { masks, ptr, slot }
+        Self { masks, ptr, slot: OnceCell::new() }
     }
 }
 
@@ -210,7 +211,8 @@ impl GraphActionCategorical {
     /// Returns the legal slots of all states, one state after another.
     #[must_use]
     pub fn legal_slots(&self) -> &[u32] {
-        &self.slots().slot
+        let LegalSlots { masks, slot, .. } = self.slots();
+        slot.get_or_init(|| (0..masks.len()).flat_map(|row| masks.legal_slots(row)).collect())
     }
 
     fn legal_logits(&self) -> &Tensor {
@@ -283,7 +285,7 @@ impl GraphActionCategorical {
             let range = self.legal_range(row)?;
             let largest = log_probs[range.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let position = log_probs[range.clone()].iter().position(|&p| p == largest).unwrap_or(0);
-            Ok(self.slots().slot[range.start + position])
+            self.nth_legal(row, position)
         });
         best.collect::<Result<_>>().map(Slots)
     }
@@ -301,11 +303,11 @@ impl GraphActionCategorical {
     /// # Errors
     /// [`Error::Shape`] if the two distributions don't have the same legal slots.
     pub fn kl(&self, other: &Self) -> Result<Tensor> {
-        if self.slots().ptr != other.slots().ptr || self.slots().slot != other.slots().slot {
+        if self.legal_offsets() != other.legal_offsets() || self.legal_slots() != other.legal_slots() {
             return Err(Error::shape(
                 "the other distribution's legal slots",
-                [self.len() as i64, self.slots().slot.len() as i64],
-                [other.len() as i64, other.slots().slot.len() as i64],
+                [self.len() as i64, self.legal_slots().len() as i64],
+                [other.len() as i64, other.legal_slots().len() as i64],
                 "compare two distributions over the same states and masks",
             ));
         }
@@ -337,27 +339,29 @@ impl GraphActionCategorical {
         Ok(range)
     }
 
-    /// Returns the index of each action among the legal slots of all states. Action `i` belongs to state
-    /// `rows[i]`.
-    fn entries(&self, rows: &[usize], actions: &Slots) -> Result<Vec<usize>> {
-        check_len("actions", rows.len(), actions.len(), "give one action for each row")?;
-        rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot)).collect()
+    /// Returns the legal slot of state `row` that has `n` legal slots below it.
+    fn nth_legal(&self, row: usize, n: usize) -> Result<u32> {
+        let direction = self.masks().direction;
+        self.masks().nth_legal(row, n).ok_or(Error::NoLegalAction { row, direction })
     }
 
-    /// Returns the index of a slot of state `row` among the legal slots of all states.
-    fn entry(&self, row: usize, slot: u32) -> Result<usize> {
-        let range = self.range(row)?;
-        match self.slots().slot[range.clone()].binary_search(&slot) {
-            Ok(k) => Ok(range.start + k),
-            Err(_) => Err(Error::IllegalAction {
-                row,
-                direction: self.masks().direction,
-                slot: slot as usize,
-                n_slots: self.masks().row(row).len(),
-                n_legal: range.len(),
-                detail: "its log-probability was requested; choose a slot that the mask allows".into(),
-            }),
+    /// Returns an error unless there is one action for each entry of `rows`, which is legal in this state.
+    fn check_actions(&self, rows: &[usize], actions: &Slots) -> Result<()> {
+        check_len("actions", rows.len(), actions.len(), "give one action for each row")?;
+        for (&row, &slot) in rows.iter().zip(&actions.0) {
+            self.range(row)?;
+            let detail = || "its log-probability was requested; choose a slot that the mask allows".into();
+            self.masks().check(row, slot, detail)?;
         }
+        Ok(())
+    }
+
+    /// Returns the logit of each action. Action `i` is legal and belongs to state `rows[i]`.
+    fn action_logits(&self, rows: &[usize], actions: &Slots) -> Tensor {
+        let entry =
+            |(&row, &slot): (&usize, &u32)| self.slots().ptr[row] + self.masks().n_legal_below(row, slot);
+        let entries: Vec<usize> = rows.iter().zip(&actions.0).map(entry).collect();
+        select_rows(self.legal_logits(), &entries)
     }
 }
 
@@ -379,7 +383,7 @@ impl Distribution for GraphActionCategorical {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {
                 let range = self.legal_range(row)?;
                 let k = (u * range.len() as f64) as usize;
-                Ok(self.slots().slot[range.start + k.min(range.len() - 1)])
+                self.nth_legal(row, k.min(range.len() - 1))
             });
             return slots.collect::<Result<_>>().map(Slots);
         }
@@ -390,32 +394,29 @@ impl Distribution for GraphActionCategorical {
         }
         let behaviour = Behaviour {
             masks: self.masks(),
-            legal_ptr: &self.slots().ptr,
-            legal_slot: &self.slots().slot,
+            legal_ptr: self.legal_offsets(),
             logits: self.host_logits(),
             exploration,
         };
         let behaviours = parallel::try_map_range(self.len(), MIN_ROWS_PER_THREAD, |row| {
             if is_used[row] { behaviour.probs(row) } else { Ok(Vec::new()) }
         })?;
-        let slots = rows.iter().zip(&draws).map(|(&row, &u)| {
-            let k = inverse_cdf(&behaviours[row], u);
-            self.slots().slot[self.slots().ptr[row] + k]
-        });
-        Ok(Slots(slots.collect()))
+        let slots =
+            rows.iter().zip(&draws).map(|(&row, &u)| self.nth_legal(row, inverse_cdf(&behaviours[row], u)));
+        slots.collect::<Result<_>>().map(Slots)
     }
 
     fn log_prob(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
         if let Some(masks) = &self.tensor_masks {
             check_len("actions", rows.len(), actions.len(), "give one action for each row")?;
             let positions = masks.positions(rows, actions)?;
-            let dense = || self.logits.masked_log_probs(&masks.illegal());
+            let dense = || self.logits.log_probs_with(&masks.penalties());
             return Ok(match self.dense.get_or_init(dense) {
                 Some(log_probs) => log_probs.index_select(0, &positions),
                 None => masks.uniform_log_prob(rows),
             });
         }
-        let entries = self.entries(rows, actions)?;
+        self.check_actions(rows, actions)?;
         if self.logits.is_uniform() {
             let values = rows.iter().map(|&row| {
                 let n = self.slots().ptr[row + 1] - self.slots().ptr[row];
@@ -428,7 +429,7 @@ impl Distribution for GraphActionCategorical {
                 rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks().slot_ptr[row] + slot as usize);
             return Ok(select_rows(log_probs, &positions.collect::<Vec<_>>()));
         }
-        Ok(select_rows(self.legal_logits(), &entries) - select_rows(self.log_sum(), rows))
+        Ok(self.action_logits(rows, actions) - select_rows(self.log_sum(), rows))
     }
 
     fn sample_tensor(&self, exploration: &Exploration, draws: &Tensor) -> Result<(Tensor, Tensor)> {
@@ -444,8 +445,8 @@ impl Distribution for GraphActionCategorical {
     }
 
     fn log_weights(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
-        let entries = self.entries(rows, actions)?;
-        Ok(select_rows(self.legal_logits(), &entries))
+        self.check_actions(rows, actions)?;
+        Ok(self.action_logits(rows, actions))
     }
 
     fn log_total(&self) -> Result<Tensor> {
@@ -460,7 +461,7 @@ impl Distribution for GraphActionCategorical {
         let mut offsets = vec![0];
         let mut slots = Vec::new();
         for &row in rows {
-            slots.extend_from_slice(&self.slots().slot[self.legal_range(row)?]);
+            slots.extend_from_slice(&self.legal_slots()[self.legal_range(row)?]);
             offsets.push(slots.len());
         }
         Ok((offsets, Slots(slots)))

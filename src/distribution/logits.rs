@@ -83,9 +83,7 @@ impl Logits {
                 LogitSource::Uniform => {
                     return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu));
                 }
-                LogitSource::Host(logits) => {
-                    Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>())
-                }
+                LogitSource::Host(logits) => Tensor::from_slice(&legal_of(masks, logits, |logit| logit)),
                 LogitSource::Blocks(blocks) => legal_of_blocks(masks, blocks),
             };
             match &self.scale {
@@ -109,23 +107,27 @@ impl Logits {
         {
             return None;
         }
-        let mut illegal: Vec<bool> = masks.legal.iter().map(|legal| !legal).collect();
-        for row in illegal.chunks_exact_mut(block.width) {
-            if row.iter().all(|illegal| *illegal) {
-                // The log-probabilities of a state without a legal slot are never used. If all slots of the
-                // state were masked, the gradient of its logits would be NaN and reach the network's weights.
-                // So none of them is masked.
-                row.fill(false);
+        // A penalty of minus infinity is added to illegal logits. Writing the value through a mask would take
+        // ten times as long, and as long again in the backward pass.
+        let penalty = |&legal: &bool| if legal { 0.0 } else { f32::NEG_INFINITY };
+        let mut penalties: Vec<f32> = masks.legal.iter().map(penalty).collect();
+        for (row, penalties) in penalties.chunks_exact_mut(block.width).enumerate() {
+            if masks.n_legal(row) == 0 {
+                // The log-probabilities of a state without a legal slot are never used. If all its slots had
+                // a penalty, the gradient of its logits would be NaN and reach the network's weights.
+                penalties.fill(0.0);
             }
         }
-        let illegal = Tensor::from_slice(&illegal).view_as(&blocks[0]).to_device(blocks[0].device());
-        self.masked_log_probs(&illegal)
+        let penalties = Tensor::from_slice(&penalties).view_as(&blocks[0]).to_device(blocks[0].device());
+        self.log_probs_with(&penalties)
     }
 
     /// Returns the log-probability of every slot, `[slots]`, for logits in one block, `[states, width]`;
-    /// `None` for equal logits. `illegal` is `[states, width]` (bool).
-    pub(super) fn masked_log_probs(&self, illegal: &Tensor) -> Option<Tensor> {
-        Some(self.scaled_block()?.masked_fill(illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
+    /// `None` for equal logits. `penalties` is `[states, width]`: minus infinity for illegal slots, otherwise
+    /// 0.
+    pub(super) fn log_probs_with(&self, penalties: &Tensor) -> Option<Tensor> {
+        let logits = self.scaled_block()?;
+        Some((&logits + penalties.to_kind(logits.kind())).log_softmax(1, None).view(-1))
     }
 
     /// Returns the first block of logits, multiplied by the scale; `None` for equal logits.
@@ -142,7 +144,7 @@ impl Logits {
             (LogitSource::Uniform, _) => vec![0.0; n_legal(masks)],
             (_, None) if self.scale.is_some() => to_host(self.legal(masks)),
             (_, Some(logits)) => to_host(logits),
-            (LogitSource::Host(logits), None) => legal_of(masks, logits).map(f64::from).collect(),
+            (LogitSource::Host(logits), None) => legal_of(masks, logits, f64::from),
             (LogitSource::Blocks(blocks), None) => {
                 let mut flat = Vec::new();
                 for block in blocks {
@@ -155,12 +157,23 @@ impl Logits {
 }
 
 fn n_legal(masks: &Masks) -> usize {
-    masks.legal.iter().filter(|legal| **legal).count()
+    (0..masks.len()).map(|row| masks.n_legal(row)).sum()
 }
 
-/// Returns the logits of the legal slots, selected from `logits`, which has one number per slot.
-fn legal_of<'a>(masks: &'a Masks, logits: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
-    logits.iter().zip(&masks.legal).filter(|(_, legal)| **legal).map(|(&logit, _)| logit)
+/// Returns the logits of the legal slots, selected from `logits`, which has one number per slot, and
+/// converted by `convert`.
+fn legal_of<T: Copy + Default>(masks: &Masks, logits: &[f32], convert: impl Fn(f32) -> T) -> Vec<T> {
+    let n = n_legal(masks);
+    // Each logit is written, and the next one overwrites it if it isn't legal. This needs no branch, which
+    // would be mispredicted often. The additional entry is for illegal slots after the last legal one.
+    let mut out = vec![T::default(); n + 1];
+    let mut next = 0;
+    for (&logit, &legal) in logits.iter().zip(&masks.legal) {
+        out[next] = convert(logit);
+        next += usize::from(legal);
+    }
+    out.truncate(n);
+    out
 }
 
 /// Returns the logits of the legal slots, `[legal]`, selected from one tensor per block.

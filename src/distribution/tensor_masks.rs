@@ -36,11 +36,12 @@ impl TensorMasks {
         Masks::from_rows(self.direction, self.len(), self.width(), legal, self.has_exit)
     }
 
-    /// Returns `true` for each illegal slot, `[states, slots]`. In a state without a legal slot, no slot is
-    /// masked, because the gradient of its logits would be NaN otherwise. The log-probabilities of such a
-    /// state are never used.
-    pub(super) fn illegal(&self) -> Tensor {
-        self.legal.logical_not().logical_and(&self.legal.any_dim(1, true))
+    /// Returns minus infinity for each illegal slot and 0 for each legal slot, `[states, slots]`. In a state
+    /// without a legal slot, all slots have 0, because the gradient of its logits would be NaN otherwise. The
+    /// log-probabilities of such a state are never used.
+    pub(super) fn penalties(&self) -> Tensor {
+        let illegal = self.legal.logical_not().logical_and(&self.legal.any_dim(1, true));
+        illegal.zeros_like().to_kind(Kind::Float).masked_fill(&illegal, f64::NEG_INFINITY)
     }
 
     /// Returns the index of each action among all slots of all states, `[actions]`. Action `i` belongs to
@@ -113,7 +114,7 @@ impl TensorMasks {
                 let biased = logits.select(1, exit) + exploration.exit_bias();
                 logits = logits.select_scatter(&biased, 1, exit);
             }
-            let masked = logits.masked_fill(&self.illegal(), f64::NEG_INFINITY);
+            let masked = logits + self.penalties();
             let shifted = &masked - masked.amax([1], true);
             let probs = (shifted / exploration.temperature()).softmax(1, Kind::Double);
             let epsilon = exploration.epsilon_value();

@@ -14,7 +14,7 @@ pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embeddings, Engine, GraphNet, GraphNetConfig,
     GraphNetwork, GraphNorm, JumpingKnowledge, MessagePassing, NormKind, SymmetryInput, TensorTorso, Torso,
 };
-pub(crate) use host::floats;
+pub(crate) use host::LayerInputs;
 pub use host::{HostLinear, HostMlp};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};

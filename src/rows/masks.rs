@@ -114,7 +114,32 @@ impl Masks {
     /// If there is no state `row`.
     #[must_use]
     pub fn n_legal(&self, row: usize) -> usize {
-        self.row(row).iter().filter(|&&legal| legal).count()
+        count(self.row(row))
+    }
+
+    /// Returns the number of legal slots of state `row` below `slot`. The caller ensures that the state has
+    /// this slot.
+    pub(crate) fn n_legal_below(&self, row: usize, slot: u32) -> usize {
+        count(&self.row(row)[..slot as usize])
+    }
+
+    /// Returns the legal slot of state `row` that has `n` legal slots below it; `None` if the state has at
+    /// most `n` legal slots.
+    pub(crate) fn nth_legal(&self, row: usize, n: usize) -> Option<u32> {
+        let mut rest = n;
+        let mut start = 0;
+        // Parts of 32 slots are counted without branches, because a branch per slot would be mispredicted
+        // often.
+        for part in self.row(row).chunks(32) {
+            let legal = count(part);
+            if rest < legal {
+                let slots = part.iter().enumerate().filter(|(_, legal)| **legal);
+                return slots.map(|(slot, _)| start + slot as u32).nth(rest);
+            }
+            rest -= legal;
+            start += part.len() as u32;
+        }
+        None
     }
 
     /// Iterates over the legal slots of state `row`, in ascending order.
@@ -161,5 +186,35 @@ impl Masks {
             // exist.
             detail: if (slot as usize) < legal.len() { detail() } else { "there is no such slot".into() },
         })
+    }
+}
+
+/// Returns the number of entries that are `true`. Parts are counted in bytes, so that a vector register holds
+/// many counters.
+fn count(legal: &[bool]) -> usize {
+    legal.chunks(255).map(|part| usize::from(part.iter().map(|&legal| u8::from(legal)).sum::<u8>())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+
+    #[test]
+    fn legal_slots_are_counted_and_found() {
+        let mut rng = Rng::seeded(0);
+        for width in [1, 31, 32, 33, 255, 256, 700] {
+            for legal in [0, 1, 50, 100] {
+                let row: Vec<bool> = (0..width).map(|_| rng.below(100) < legal).collect();
+                let masks = Masks::from_rows(Direction::Forward, 1, width, row.clone(), false);
+                let slots: Vec<u32> = (0..width as u32).filter(|&slot| row[slot as usize]).collect();
+                assert_eq!(masks.n_legal(0), slots.len());
+                let found: Vec<u32> = (0..).map_while(|n| masks.nth_legal(0, n)).collect();
+                assert_eq!(found, slots);
+                for (n, &slot) in slots.iter().enumerate() {
+                    assert_eq!(masks.n_legal_below(0, slot), n);
+                }
+            }
+        }
     }
 }

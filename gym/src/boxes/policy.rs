@@ -262,8 +262,8 @@ impl HostPolicy<BoxEnv> for FrozenBox<'_> {
         let policy = self.policy;
         let direction = self.direction;
         policy.check(env, states)?;
-        let x = states.values().iter().map(|&x| x as f32 * 2.0 - 1.0).collect();
-        let outputs = self.network.forward(x, states.len());
+        let x: Vec<f32> = states.values().iter().map(|&x| x as f32 * 2.0 - 1.0).collect();
+        let outputs = self.network.forward(&x, states.len());
         let starts = self.start.iter().cycle();
         let numbers = outputs.iter().zip(starts).map(|(&output, start)| f64::from(output) + start).collect();
         let each = Head::on_host(policy.axes.clone(), numbers);

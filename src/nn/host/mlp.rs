@@ -1,13 +1,10 @@
 //! Copies of perceptrons and layer norms on the host.
 
-use std::ops::Range;
-
 use tch::{Kind, Tensor};
 
 use super::Mirror;
-use super::linear::{HostLinear, ROWS_PER_TASK};
+use super::linear::{HostLinear, LayerInputs};
 use crate::nn::{Activation, LayerNorm, Linear, Mlp};
-use crate::parallel;
 
 impl LayerNorm {
     /// Copies the norm to the host. The parameters must be in single precision.
@@ -56,16 +53,13 @@ impl HostNorm {
 /// let frozen = HostMlp::new(&mlp).ok_or("not for this perceptron")?;
 /// let x = tch::Tensor::from_slice(&[0.5f32; 4]).view([1, 4]);
 /// let expected = Vec::<f32>::try_from(mlp.forward(&x).view(-1))?;
-/// let got = frozen.forward(vec![0.5; 4], 1);
+/// let got = frozen.forward(&[0.5; 4], 1);
 /// assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct HostMlp {
     activation: Activation,
-    /// `Some` if the activation is applied to the input before the first layer. The inner `Option` is the
-    /// norm that is applied before this activation, if there is one.
-    input_layer: Option<Option<HostNorm>>,
     hidden: Vec<(HostLinear, Option<HostNorm>)>,
     output: HostLinear,
 }
@@ -91,13 +85,10 @@ impl HostMlp {
         })
     }
 
-    /// Copies a perceptron with only a range of its outputs. Before the first layer, the copy applies `norm`
-    /// (if it is given), and then the activation of `mlp`, to its input. Returns `None` as [`new`](Self::new)
-    /// does.
-    pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
-        let columns: Vec<i64> = outputs.collect();
-        let norm = norm.map(|norm| norm.on_host(&Mirror::default()));
-        Some(Self { input_layer: Some(norm), ..Self::some_outputs(mlp, &columns)? })
+    /// Adds a hidden layer with the norm `norm`, if there is one, before all other layers.
+    pub(crate) fn behind_layer(mut self, first: HostLinear, norm: Option<&LayerNorm>) -> Self {
+        self.hidden.insert(0, (first, norm.map(|norm| norm.on_host(&Mirror::default()))));
+        self
     }
 
     /// Copies a perceptron in single precision with its current noise.
@@ -110,10 +101,10 @@ impl HostMlp {
             (HostLinear::from_linear(layer, mirror), norm.as_ref().map(|norm| norm.on_host(mirror)))
         };
         let hidden = mlp.hidden.iter().map(copy).collect();
-        Self { activation: mlp.activation, input_layer: None, hidden, output }
+        Self { activation: mlp.activation, hidden, output }
     }
 
-    pub(in crate::nn) fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs()
     }
 
@@ -126,34 +117,29 @@ impl HostMlp {
     /// # Panics
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
-    pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
-        // Many rows are divided into parts of up to `ROWS_PER_TASK` rows. A thread computes all layers for
-        // one part, so that the part's rows stay in the cache of its core.
-        let inputs = self.inputs();
-        if rows <= ROWS_PER_TASK || inputs == 0 {
-            return self.forward_block(x, rows);
-        }
-        let blocks: Vec<&[f32]> = x[..rows * inputs].chunks(ROWS_PER_TASK * inputs).collect();
-        parallel::map(&blocks, 1, |block| self.forward_block(block.to_vec(), block.len() / inputs)).concat()
+    pub fn forward(&self, x: &[f32], rows: usize) -> Vec<f32> {
+        self.forward_inputs(LayerInputs::Dense(x), rows)
+    }
+
+    /// Computes the outputs of each row as [`forward`](Self::forward) does, from inputs in either form.
+    pub(crate) fn forward_inputs(&self, x: LayerInputs<'_>, rows: usize) -> Vec<f32> {
+        // A thread computes all layers for a block of rows, so that the block stays in the cache of its core.
+        x.map_blocks(rows, self.inputs(), |x, rows| self.forward_block(x, rows))
     }
 
     /// Computes the outputs of the `rows` rows of `x` on the calling thread.
-    fn forward_block(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
-        if let Some(norm) = &self.input_layer {
-            self.normalise_and_activate(&mut x, norm.as_ref());
-        }
+    fn forward_block(&self, inputs: LayerInputs<'_>, rows: usize) -> Vec<f32> {
+        let mut x = inputs;
+        let mut embedding;
         for (layer, norm) in &self.hidden {
-            x = layer.forward(&x, rows);
-            self.normalise_and_activate(&mut x, norm.as_ref());
+            embedding = layer.forward(x, rows);
+            if let Some(norm) = norm {
+                norm.apply(&mut embedding);
+            }
+            self.activation.apply_on_host(&mut embedding);
+            x = LayerInputs::Dense(&embedding);
         }
-        self.output.forward(&x, rows)
-    }
-
-    fn normalise_and_activate(&self, x: &mut [f32], norm: Option<&HostNorm>) {
-        if let Some(norm) = norm {
-            norm.apply(x);
-        }
-        self.activation.apply_on_host(x);
+        self.output.forward(x, rows)
     }
 }
 
@@ -163,7 +149,7 @@ mod tests {
 
     use super::*;
     use crate::Rng;
-    use crate::nn::{MlpConfig, Parameters};
+    use crate::nn::{Linear, MlpConfig, Parameters};
     use crate::tensor::to_host;
 
     const ACTIVATIONS: [Activation; 6] = [
@@ -191,14 +177,17 @@ mod tests {
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
                 let mut scope = parameters.scope(&mut rng);
                 let mlp = Mlp::new(&mut scope, 12, 6, &config);
+                let first = Linear::new(&mut scope.sub("first"), 12, 12);
                 let before = norm.then(|| LayerNorm::new(&mut scope.sub("before"), 12));
                 parameters.reset_noise(&mut rng);
-                let tensor = Tensor::from_slice(&x).view([7, 12]);
+                let tensor = first.forward(&Tensor::from_slice(&x).view([7, 12]));
                 let tensor =
                     before.as_ref().map_or_else(|| tensor.shallow_clone(), |norm| norm.forward(&tensor));
                 let expected = to_host(&mlp.forward(&activation.apply(&tensor)).narrow(1, 2, 3));
-                let copy = HostMlp::after_layer(before.as_ref(), &mlp, 2..5).unwrap();
-                let got = copy.forward(x.clone(), 7);
+                let first = HostLinear::from_linear(&first, &Mirror::default());
+                let copy = HostMlp::some_outputs(&mlp, &[2, 3, 4]).unwrap();
+                let copy = copy.behind_layer(first, before.as_ref());
+                let got = copy.forward(&x, 7);
                 let off =
                     got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(got.len() == 21 && off < 1e-5, "{activation:?} {hidden:?}: {off}");
@@ -213,12 +202,12 @@ mod tests {
         let config = config(&[11], Activation::Relu, true, None);
         let copy = HostMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
         let x: Vec<f32> = (0..1000 * 5).map(|_| rng.normal() as f32).collect();
-        let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| copy.forward(row.to_vec(), 1)).collect();
+        let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| copy.forward(row, 1)).collect();
         for threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            assert_eq!(pool.install(|| copy.forward(x.clone(), 1000)), one_by_one);
+            assert_eq!(pool.install(|| copy.forward(&x, 1000)), one_by_one);
             // If only 700 of the 1000 rows of `x` are requested, the other rows are ignored.
-            assert_eq!(pool.install(|| copy.forward(x.clone(), 700)), one_by_one[..700 * 3]);
+            assert_eq!(pool.install(|| copy.forward(&x, 700)), one_by_one[..700 * 3]);
         }
     }
 

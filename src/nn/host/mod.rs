@@ -6,7 +6,7 @@ mod mlp;
 mod packed;
 
 pub use linear::HostLinear;
-pub(crate) use linear::floats;
+pub(crate) use linear::LayerInputs;
 pub(in crate::nn) use mirror::Mirror;
 pub use mlp::HostMlp;
 pub(in crate::nn) use packed::Packed;

@@ -133,7 +133,7 @@ impl Engine for HostGraphs<'_> {
         if packed.inputs() != rows.width {
             return self.refuse_width(mlp.input_weight(), rows, packed.outputs());
         }
-        HostRows { values: packed.forward(rows.values.clone(), rows.len()), width: packed.outputs() }
+        HostRows { values: packed.forward(&rows.values, rows.len()), width: packed.outputs() }
     }
 
     fn norm(&self, norm: &LayerNorm, mut rows: HostRows) -> HostRows {

@@ -159,7 +159,7 @@ impl Sample {
             Saved::Hypergrid { ndim, height } => self.vectors(HyperGrid::new(ndim, height)?.env()),
             Saved::BitSequence { n_bits } => self.vectors(BitSequence::new(1, n_bits)?.env()),
             Saved::DiscreteEbm { spins } => self.vectors(DiscreteEbm::new(spins)?.env()),
-            Saved::Qm9str => self.vectors(VectorEnv::new(Qm9Str)),
+            Saved::Qm9str => self.vectors(Qm9Str.env()),
             Saved::Tfbind8 => self.vectors(TokenSequence::tf_bind_8().env()),
             continuous => self.points(checkpoint, continuous),
         }

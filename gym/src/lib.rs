@@ -62,5 +62,6 @@ pub mod rewards;
 pub mod ring;
 pub mod sequence;
 pub mod set_addition;
+mod tensors;
 pub mod toy_dag;
 pub mod triangle;

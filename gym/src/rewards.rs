@@ -1,8 +1,49 @@
-//! Functions that several rewards use: the reward of each row of a batch of finished vectors, and checks of
-//! settings.
+//! Parts that several rewards use: the reward of each row of a batch of finished vectors, checks of settings,
+//! and tables on a device.
+
+use std::sync::{Mutex, PoisonError};
 
 use gfn::env::{Rows, VectorStates};
 use gfn::{Error, Result};
+use tch::{Device, Tensor};
+
+/// Tables of numbers that the tensor form of a reward reads. They stay on the device of the last call, so
+/// that they cross to the device once, not at each call.
+///
+/// A clone is empty, and all tables are equal, because they only repeat what the other fields of the reward
+/// hold.
+///
+/// ```
+/// use gfn_gym::rewards::DeviceTables;
+/// use tch::{Device, Tensor};
+/// let tables = DeviceTables::default();
+/// let [squares] = tables.get(Device::Cpu, || [Tensor::from_slice(&[0.0, 1.0, 4.0])]);
+/// let [again] = tables.get(Device::Cpu, || unreachable!("the table is there"));
+/// assert_eq!(squares, again);
+/// ```
+#[derive(Default, Debug)]
+pub struct DeviceTables<const N: usize>(Mutex<Option<[Tensor; N]>>);
+
+impl<const N: usize> DeviceTables<N> {
+    /// Returns the tables on a device. `build` makes them, on any device, if none are there yet.
+    pub fn get(&self, device: Device, build: impl FnOnce() -> [Tensor; N]) -> [Tensor; N] {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = tables.take().unwrap_or_else(build).map(|table| table.to_device(device));
+        tables.insert(kept).each_ref().map(Tensor::shallow_clone)
+    }
+}
+
+impl<const N: usize> Clone for DeviceTables<N> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl<const N: usize> PartialEq for DeviceTables<N> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
 
 /// Computes log R of each state of `width` entries. The closure `log_reward` returns `None` for a vector in
 /// which no trajectory can end. Such a vector is refused.

@@ -1,10 +1,12 @@
 //! Sets that grow by one item at a time.
 
-use gfn::env::{Direction, Reward, VectorEnv, VectorRules, VectorStates};
+use gfn::env::{Direction, Reward, TensorReward, VectorEnv, VectorRules, VectorStates};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
+use tch::{Kind, Tensor};
 
-use crate::rewards;
+use crate::rewards::{self, DeviceTables};
+use crate::tensors::Counts;
 
 /// Sets of at most (or exactly) `max_items` out of `n_items` items, which are added one at a time.
 ///
@@ -97,7 +99,13 @@ impl SetAddition {
     /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
-        VectorEnv::new(*self)
+        let form = Counts {
+            width: self.n_items,
+            largest: 1,
+            max_sum: Some(self.max_items),
+            has_exit: !self.fixed_length,
+        };
+        VectorEnv::new(*self).with_tensors(form)
     }
 }
 
@@ -161,6 +169,7 @@ pub struct WeightReward {
     env: SetAddition,
     base: f64,
     weights: Vec<f64>,
+    tables: DeviceTables<1>,
 }
 
 impl WeightReward {
@@ -182,7 +191,8 @@ impl WeightReward {
         if let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
             return Err(Error::config("an item's weight", weight, "a finite number, at least 0"));
         }
-        Ok(Self { env: *env, base: rewards::positive("base", base)?, weights: weights.to_vec() })
+        let base = rewards::positive("base", base)?;
+        Ok(Self { env: *env, base, weights: weights.to_vec(), tables: DeviceTables::default() })
     }
 
     fn log_of(&self, row: &[u16]) -> f64 {
@@ -210,11 +220,21 @@ impl WeightReward {
 }
 
 impl Reward<VectorStates> for WeightReward {
-    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         let is_finished = |row: &[u16]| self.env.sizes().contains(&size(row));
         rewards::score_rows(states, self.weights.len(), |row| is_finished(row).then(|| self.log_of(row)))
     }
-    fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         rewards::score_rows(states, self.weights.len(), |row| Some(self.log_of(row))).map(Some)
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        Some(self)
+    }
+}
+
+impl TensorReward for WeightReward {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        let [weights] = self.tables.get(states.device(), || [Tensor::from_slice(&self.weights)]);
+        Ok((states.to_kind(Kind::Double).matmul(&weights) + self.base).log())
     }
 }

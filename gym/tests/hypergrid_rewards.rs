@@ -3,12 +3,14 @@
 //! may depend on the point's rule.
 
 use gfn::Error;
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Env, Reward, VectorStates};
+use gfn::tensor::to_host;
 use gfn_gym::hypergrid::{
     BitwiseXor, ConditionalMultiscale, CoprimeTier, GridReward, HyperGrid, LcmTarget, MultiplicativeCoprime,
     MultiscaleTier, OriginalReward, Preset, REWARD_FLOOR, RewardKind,
 };
 use proptest::prelude::*;
+use tch::Device;
 
 fn grid(ndim: usize, height: usize) -> HyperGrid {
     HyperGrid::new(ndim, height).unwrap()
@@ -18,8 +20,8 @@ fn points(grid: &HyperGrid) -> VectorStates {
     grid.states_of(0..grid.n_states()).unwrap()
 }
 
-/// Checks a reward's closed forms by visiting every point. Returns `true` if the reward has closed forms of
-/// log Z and of the number of modes.
+/// Checks a reward's closed forms and its tensor form by visiting every point. Returns `true` if the reward
+/// has closed forms of log Z and of the number of modes.
 fn agrees_with_enumeration(reward: &GridReward) -> bool {
     let totals = reward.totals(1 << 16).unwrap();
     let log_z = reward.log_z();
@@ -34,7 +36,17 @@ fn agrees_with_enumeration(reward: &GridReward) -> bool {
         assert!(!mode || value >= reward.mode_threshold() * (1.0 - 1e-9), "{value} {reward:?}");
         assert!(value >= reward.base() && value >= REWARD_FLOOR, "{value} {reward:?}");
     }
+    tensor_form_agrees(reward, &states);
     log_z.is_some() && n_modes.is_some()
+}
+
+/// Compares the log-rewards of a reward's tensor form with those of the reward.
+fn tensor_form_agrees(reward: &GridReward, points: &VectorStates) {
+    let tensor = reward.grid().env().tensor_form().unwrap().to_tensor(points, Device::Cpu);
+    let log_rewards = to_host(&reward.on_tensors().unwrap().log_reward(&tensor).unwrap());
+    for ((got, expected), point) in log_rewards.into_iter().zip(reward.reward(points)).zip(points.rows()) {
+        assert!((got - expected.ln()).abs() < 1e-12, "{got} {expected} {point:?} {reward:?}");
+    }
 }
 
 /// Compares counts of points with an enumeration. For each set of the reward's tiers, the points that meet

@@ -48,6 +48,7 @@ mod sequences;
 mod sets;
 mod special_functions;
 mod spins;
+mod tensor_forms;
 mod thompson;
 mod triangles;
 mod vectors_golden;

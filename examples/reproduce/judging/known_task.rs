@@ -164,7 +164,7 @@ impl TaskArgs {
                 visit.visit(graphs(env, reward, GraphFormat::Graph6))
             }
             TaskName::Molecule => visit.visit(molecules(size(4))?),
-            TaskName::Qm9str => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), 1)),
+            TaskName::Qm9str => visit.visit(numbers(Qm9Str.env(), Qm9StrReward::standard(), 1)),
             TaskName::Tfbind8 => {
                 let sequence = TokenSequence::tf_bind_8();
                 let dna = Alphabet::dna();

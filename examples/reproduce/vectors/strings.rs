@@ -116,7 +116,7 @@ impl Task for Qm9Strings {
             Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         let log_z = reward.log_z();
-        learn(&run, VectorEnv::new(Qm9Str), reward, "objects", Some(log_z))
+        learn(&run, Qm9Str.env(), reward, "objects", Some(log_z))
     }
 }
 

@@ -2,20 +2,22 @@
 //! pass, the number of its states, and its log Z.
 
 use gfn::Rng;
-use gfn::contract::{Budget, check_env};
-use gfn::env::{Reward, StateGraph, VectorEnv};
+use gfn::contract::{Budget, check_env, check_tensors};
+use gfn::env::{Reward, StateGraph};
 use gfn_molecules::Molecule;
 use gfn_molecules::qm9str::{BLOCKS, Qm9Str, Qm9StrReward, molecule};
 
 #[test]
 fn strings_of_blocks() {
-    check_env(&VectorEnv::new(Qm9Str), Budget::thorough().with_walks(50), &mut Rng::seeded(0)).unwrap();
-    let graph = StateGraph::build(&VectorEnv::new(Qm9Str), 200_000).unwrap();
+    check_env(&Qm9Str.env(), Budget::thorough().with_walks(50), &mut Rng::seeded(0)).unwrap();
+    let graph = StateGraph::build(&Qm9Str.env(), 200_000).unwrap();
     assert_eq!(graph.len(), (0..=5).map(|len| 11usize.pow(len)).sum::<usize>());
     assert_eq!(graph.ends().len(), Qm9Str::N_TERMINAL);
     let reward = Qm9StrReward::standard();
     let target = graph.target_distribution(&reward, None).unwrap();
     assert!((target.log_z - reward.log_z()).abs() < 1e-9);
+    assert!(reward.on_tensors().is_some());
+    check_tensors(&Qm9Str.env(), &reward, 2_000, &mut Rng::seeded(1)).unwrap();
 }
 
 #[test]

@@ -3,7 +3,7 @@ use gfn::env::{Direction, VectorEnv, VectorRules};
 
 use super::Words;
 use crate::cells::Cells;
-use crate::sequence::{TokenSequence, filled};
+use crate::sequence::{SequenceTensors, TokenSequence, filled};
 
 /// Sequences of bits, written word by word from left to right. The states form a tree.
 ///
@@ -104,7 +104,7 @@ impl NonAutoregressiveBitSequence {
     /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
-        VectorEnv::new(Cells { n: self.0.n_words(), n_values: self.0.vocabulary(), by_value: false })
+        Cells { n: self.0.n_words(), n_values: self.0.vocabulary(), by_value: false }.env()
     }
 }
 
@@ -151,7 +151,13 @@ impl PrependAppendBitSequence {
     /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
-        VectorEnv::new(*self)
+        let words = self.words();
+        VectorEnv::new(*self).with_tensors(SequenceTensors {
+            n_tokens: words.vocabulary(),
+            min_len: None,
+            max_len: words.n_words(),
+            has_two_ends: true,
+        })
     }
 }
 

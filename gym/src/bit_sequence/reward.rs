@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, TensorReward, VectorStates};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
+use tch::{Kind, Tensor};
 
 use super::Words;
-use crate::rewards;
+use crate::rewards::{self, DeviceTables};
 
 /// A reward for sequences near a mode: `log R = -scale * distance`. Here `distance` is the Hamming distance
 /// in bits between a complete sequence and its nearest mode.
@@ -28,6 +29,7 @@ pub struct HammingReward {
     /// The modes, stored as states of complete sequences.
     modes: VectorStates,
     scale: f64,
+    tables: DeviceTables<1>,
 }
 
 impl HammingReward {
@@ -63,7 +65,8 @@ impl HammingReward {
         if modes.is_empty() {
             return Err(Error::config("the modes", "none", "at least one mode"));
         }
-        Ok(Self { words: *words, modes: words.states_of(modes)?, scale })
+        let modes = words.states_of(modes)?;
+        Ok(Self { words: *words, modes, scale, tables: DeviceTables::default() })
     }
 
     /// Returns the modes as states of complete sequences.
@@ -89,6 +92,13 @@ impl HammingReward {
         // The entries of a state are words plus 1, so 1 is subtracted before bits are compared.
         let differing = |(a, b): (&u16, &u16)| ((a - 1) ^ (b - 1)).count_ones();
         self.modes.rows().map(|mode| mode.iter().zip(row).map(differing).sum()).min()
+    }
+
+    /// Returns the bits of complete sequences, -1 for 0 and 1 for 1, `[n, seq_size]` (f64).
+    fn signs(&self, states: &Tensor) -> Tensor {
+        let places = Tensor::arange(self.words.word_size() as i64, (Kind::Int64, states.device()));
+        let bits = (states - 1).unsqueeze(2).bitwise_right_shift(&places).bitwise_and(1).flatten(1, 2);
+        (bits * 2 - 1).to_kind(Kind::Double)
     }
 
     /// Returns, for each distance from 0 to `seq_size`, the number of sequences at this distance from their
@@ -153,9 +163,25 @@ fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, c
 }
 
 impl Reward<VectorStates> for HammingReward {
-    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         rewards::score_rows(states, self.words.n_words(), |row| {
             self.distance(row).map(|distance| -self.scale * f64::from(distance))
         })
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        Some(self)
+    }
+}
+
+impl TensorReward for HammingReward {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        let build = || {
+            let entries: Vec<i64> = self.modes.values().iter().map(|&entry| entry.into()).collect();
+            [self.signs(&Tensor::from_slice(&entries).view([-1, self.words.n_words() as i64]))]
+        };
+        let [modes] = self.tables.get(states.device(), build);
+        // The products of two bits add up to the number of equal bits minus the number of differing bits.
+        let closest = self.signs(states).matmul(&modes.transpose(0, 1)).amax(1, false);
+        Ok((closest - self.words.seq_size() as f64) * (self.scale / 2.0))
     }
 }

@@ -74,6 +74,6 @@ impl DiscreteEbm {
     /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
-        VectorEnv::new(Cells { n: self.n(), n_values: 2, by_value: true })
+        Cells { n: self.n(), n_values: 2, by_value: true }.env()
     }
 }

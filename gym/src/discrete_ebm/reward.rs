@@ -1,8 +1,9 @@
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, TensorReward, VectorStates};
 use gfn::{Error, Result};
+use tch::{Device, Kind, Tensor};
 
 use super::lattice;
-use crate::rewards;
+use crate::rewards::{self, DeviceTables};
 
 /// The reward of the Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`.
 /// The energy is `-s^T J s`.
@@ -29,6 +30,7 @@ pub struct IsingReward {
     couplings: Vec<Vec<(usize, f64)>>,
     /// The side of the lattice and its coupling. `None` if the couplings don't come from a lattice.
     lattice: Option<(usize, f64)>,
+    tables: DeviceTables<1>,
 }
 
 impl IsingReward {
@@ -64,7 +66,8 @@ impl IsingReward {
         let coupling = |a: usize, b: usize| if a == b { j[a * n + a] } else { j[a * n + b] + j[b * n + a] };
         let of_spin =
             |a| (a..n).map(|b| (b, coupling(a, b))).filter(|(_, coupling)| *coupling != 0.0).collect();
-        Ok(Self { n, alpha, couplings: (0..n).map(of_spin).collect(), lattice: None })
+        let couplings = (0..n).map(of_spin).collect();
+        Ok(Self { n, alpha, couplings, lattice: None, tables: DeviceTables::default() })
     }
 
     /// Builds the reward with all couplings 1, the default of torchgfn's `DiscreteEBM`:
@@ -101,7 +104,8 @@ impl IsingReward {
                 couplings[a].push((b, 2.0 * coupling));
             }
         }
-        Ok(Self { n: side * side, alpha, couplings, lattice: Some((side, coupling)) })
+        let lattice = Some((side, coupling));
+        Ok(Self { n: side * side, alpha, couplings, lattice, tables: DeviceTables::default() })
     }
 
     /// Returns the number of spins of the model.
@@ -124,6 +128,27 @@ impl IsingReward {
             couplings.iter().map(|&(b, coupling)| coupling * spin(b)).sum::<f64>()
         };
         -self.couplings.iter().enumerate().map(|(a, couplings)| spin(a) * field(couplings)).sum::<f64>()
+    }
+
+    /// Returns the couplings times `alpha`, a sparse matrix `[n, n]`.
+    fn coupling_matrix(&self) -> Tensor {
+        let mut values = Vec::new();
+        let mut indices = [Vec::new(), Vec::new()];
+        for (a, couplings) in self.couplings.iter().enumerate() {
+            for &(b, coupling) in couplings {
+                values.push(self.alpha * coupling);
+                indices[0].push(a as i64);
+                indices[1].push(b as i64);
+            }
+        }
+        let indices = indices.map(|index| Tensor::from_slice(&index));
+        Tensor::sparse_coo_tensor_indices_size(
+            &Tensor::stack(&indices, 0),
+            &Tensor::from_slice(&values),
+            [self.n as i64; 2],
+            (Kind::Double, Device::Cpu),
+            true,
+        )
     }
 
     /// Returns log Z. For a lattice of side 3 to 9 it is computed with the transfer matrix. For other models
@@ -180,12 +205,23 @@ impl IsingReward {
 }
 
 impl Reward<VectorStates> for IsingReward {
-    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         rewards::score_rows(states, self.n, |row| {
             (!row.contains(&0)).then(|| -self.alpha * self.energy_of(row))
         })
     }
-    fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         rewards::score_rows(states, self.n, |row| Some(-self.alpha * self.energy_of(row))).map(Some)
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        Some(self)
+    }
+}
+
+impl TensorReward for IsingReward {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        let [couplings] = self.tables.get(states.device(), || [self.coupling_matrix()]);
+        let spins = (states * 2 - 3).to_kind(Kind::Double).transpose(0, 1).contiguous();
+        Ok((couplings.matmul(&spins) * spins).sum_dim_intlist(0, false, Kind::Double))
     }
 }

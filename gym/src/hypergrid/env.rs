@@ -1,5 +1,8 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
+use tch::Tensor;
+
+use crate::tensors::Counts;
 
 /// A grid of the points with integer coordinates `0..height` in `ndim` dimensions. The origin is the initial
 /// state. Each action raises one coordinate by 1 or exits, and every point permits the exit.
@@ -106,13 +109,22 @@ impl HyperGrid {
     /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
-        VectorEnv::new(*self)
+        let top = self.top().into();
+        let form = Counts { width: self.ndim, largest: top, max_sum: None, has_exit: true };
+        VectorEnv::new(*self).with_tensors(form)
     }
 
     /// Returns the index of a point among all points in lexicographic order.
     #[must_use]
     pub fn index(&self, point: &[u16]) -> u64 {
         point.iter().fold(0, |index, &x| index * u64::from(self.height) + u64::from(x))
+    }
+
+    /// Returns the index of each point `[n, ndim]`, `[n]` (i64). Indices from 2^63 on are negative, with the
+    /// same bits.
+    pub(super) fn index_on_tensors(&self, points: &Tensor) -> Tensor {
+        let first = points.select(1, 0);
+        (1..self.ndim as i64).fold(first, |index, d| index * i64::from(self.height) + points.select(1, d))
     }
 }
 

@@ -1,6 +1,8 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
+use super::SequenceTensors;
+
 /// Sequences of tokens, written from left to right. The states form a tree, so that P_B is 1.
 ///
 /// * *States.* A state has `max_len` entries of `n_tokens + 1` values. Entry `i` is 0 while position `i` is
@@ -145,7 +147,13 @@ impl TokenSequence {
     /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
-        VectorEnv::new(*self)
+        let Self { n_tokens, min_len, max_len } = *self;
+        VectorEnv::new(*self).with_tensors(SequenceTensors {
+            n_tokens,
+            min_len,
+            max_len,
+            has_two_ends: false,
+        })
     }
 }
 

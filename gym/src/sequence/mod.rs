@@ -12,3 +12,5 @@ mod reward;
 pub use alphabet::Alphabet;
 pub use env::{TokenSequence, filled};
 pub use reward::TableReward;
+
+pub use crate::tensors::SequenceTensors;

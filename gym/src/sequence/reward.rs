@@ -1,12 +1,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, TensorReward, VectorStates};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
+use tch::{Kind, Tensor};
 
 use super::{Alphabet, TokenSequence};
-use crate::rewards;
+use crate::rewards::{self, DeviceTables};
 
 /// A reward of sequences that a table lists.
 ///
@@ -31,6 +32,7 @@ pub struct TableReward {
     log_rewards: HashMap<Vec<u16>, f64>,
     /// The log-reward of every sequence that the table doesn't list; `None` if the table lists all sequences.
     log_floor: Option<f64>,
+    tables: DeviceTables<3>,
 }
 
 /// The first line of a table of rewards.
@@ -113,7 +115,8 @@ impl TableReward {
                 "every sequence in which a trajectory can end, or a floor for the other sequences",
             ));
         }
-        Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })
+        let log_floor = log_floor.map(f64::ln);
+        Ok(Self { env: *env, log_rewards, log_floor, tables: DeviceTables::default() })
     }
 
     /// Raises every reward R to the power `exponent`, an inverse temperature. The floor is raised, too.
@@ -123,7 +126,31 @@ impl TableReward {
     pub fn with_exponent(mut self, exponent: f64) -> Result<Self> {
         let exponent = rewards::positive("the reward exponent", exponent)?;
         self.log_rewards.values_mut().chain(&mut self.log_floor).for_each(|value| *value *= exponent);
+        self.tables = DeviceTables::default();
         Ok(self)
+    }
+
+    /// Returns the place value of each entry of a state, if a state is read as a number whose digits are its
+    /// entries. `None` if a state gives a number of 2^63 or more.
+    fn place_values(&self) -> Option<Vec<i64>> {
+        let base = self.env.values() as i64;
+        let n = self.env.entries() as u32;
+        base.checked_pow(n)?;
+        Some((0..n).rev().map(|place| base.pow(place)).collect())
+    }
+
+    /// Returns the place values, the numbers of the listed sequences in ascending order, and their
+    /// log-rewards. A last number, which no sequence has, ends the list.
+    fn sorted(&self) -> [Tensor; 3] {
+        let places = self.place_values().unwrap_or_default();
+        let number =
+            |row: &[u16]| row.iter().zip(&places).map(|(&entry, place)| i64::from(entry) * place).sum();
+        let mut listed: Vec<(i64, f64)> =
+            self.log_rewards.iter().map(|(row, &log_reward)| (number(row), log_reward)).collect();
+        listed.push((i64::MAX, f64::NAN));
+        listed.sort_unstable_by_key(|(number, _)| *number);
+        let (numbers, log_rewards): (Vec<i64>, Vec<f64>) = listed.into_iter().unzip();
+        [Tensor::from_slice(&places), Tensor::from_slice(&numbers), Tensor::from_slice(&log_rewards)]
     }
 
     /// The number of sequences that the table lists.
@@ -157,10 +184,24 @@ impl TableReward {
 }
 
 impl Reward<VectorStates> for TableReward {
-    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         rewards::score_rows(states, self.env.entries(), |row| {
             let ended = self.env.lengths().contains(&super::env::filled(row));
             ended.then(|| self.log_rewards.get(row).copied().or(self.log_floor)).flatten()
         })
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        self.place_values().map(|_| self as &dyn TensorReward)
+    }
+}
+
+impl TensorReward for TableReward {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        let [places, numbers, log_rewards] = self.tables.get(states.device(), || self.sorted());
+        let number = (states * places).sum_dim_intlist(1, false, Kind::Int64);
+        let index = number.searchsorted(&numbers, false, false, "left", None::<Tensor>);
+        let is_listed = numbers.take(&index).eq_tensor(&number);
+        let floor = self.log_floor.unwrap_or(f64::NAN);
+        Ok(log_rewards.take(&index).where_scalarother(&is_listed, floor))
     }
 }

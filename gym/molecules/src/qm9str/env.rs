@@ -1,6 +1,6 @@
-use gfn::env::{Direction, VectorRules, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
-use gfn_gym::sequence::filled;
+use gfn_gym::sequence::{SequenceTensors, filled};
 
 use super::BLOCKS;
 
@@ -8,8 +8,7 @@ use super::BLOCKS;
 pub(super) const LENGTH: usize = 5;
 const N: usize = BLOCKS.len();
 
-/// The rules of strings of up to five building blocks, which grow at both ends. `VectorEnv::new(Qm9Str)`
-/// creates the environment.
+/// The rules of strings of up to five building blocks, which grow at both ends.
 ///
 /// *States.* A state has five entries. Each entry is the index of a block plus 1, or 0 after the last
 /// block. Use the features `KHot::new(5, 12)`. *Forward slots.* Slot `k` from 0 to 10 appends block `k`,
@@ -48,6 +47,17 @@ impl Qm9Str {
             entries.resize((i + 1) * LENGTH, 0);
         }
         VectorStates::from_flat(LENGTH, entries)
+    }
+
+    /// Returns the [`VectorEnv`] with these rules.
+    #[must_use]
+    pub fn env(&self) -> VectorEnv {
+        VectorEnv::new(*self).with_tensors(SequenceTensors {
+            n_tokens: N,
+            min_len: None,
+            max_len: LENGTH,
+            has_two_ends: true,
+        })
     }
 
     /// Returns the indices of the blocks of a state, in the order of the string.

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use gfn::Result;
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, TensorReward, VectorStates};
 use gfn::tensor::log_sum_exp;
-use gfn_gym::rewards;
+use gfn_gym::rewards::{self, DeviceTables};
+use tch::{Kind, Tensor};
 
 use super::{BLOCKS, Qm9Str};
 
@@ -20,6 +21,7 @@ const LARGEST: f64 = 100.0;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Qm9StrReward {
     log_rewards: Arc<[f64]>,
+    tables: DeviceTables<2>,
 }
 
 impl Qm9StrReward {
@@ -40,7 +42,8 @@ impl Qm9StrReward {
     fn from_exponent(exponent: f64) -> Self {
         let logs: Vec<f64> = scores().map(|score| score.max(LOWEST).ln()).collect();
         let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Self { log_rewards: logs.iter().map(|log| exponent * (log - most) + LARGEST.ln()).collect() }
+        let log_rewards = logs.iter().map(|log| exponent * (log - most) + LARGEST.ln()).collect();
+        Self { log_rewards, tables: DeviceTables::default() }
     }
 
     /// Returns the log-reward of every finished string. The strings are in the order of their blocks, and
@@ -63,7 +66,7 @@ fn scores() -> impl Iterator<Item = f64> {
 }
 
 impl Reward<VectorStates> for Qm9StrReward {
-    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         rewards::score_rows(states, Qm9Str::ENTRIES, |row| {
             let index = row.iter().try_fold(0, |index, &entry| {
                 let block = usize::from(entry).checked_sub(1).filter(|block| *block < BLOCKS.len())?;
@@ -71,5 +74,21 @@ impl Reward<VectorStates> for Qm9StrReward {
             });
             self.log_rewards.get(index?).copied()
         })
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        Some(self)
+    }
+}
+
+impl TensorReward for Qm9StrReward {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        let build = || {
+            let place = |place: usize| BLOCKS.len().pow(place as u32) as i64;
+            let places: Vec<i64> = (0..Qm9Str::ENTRIES).rev().map(place).collect();
+            [Tensor::from_slice(&places), Tensor::from_slice(&self.log_rewards)]
+        };
+        let [places, log_rewards] = self.tables.get(states.device(), build);
+        let index = ((states - 1) * places).sum_dim_intlist(1, false, Kind::Int64);
+        Ok(log_rewards.take(&index))
     }
 }

@@ -1,7 +1,9 @@
 use gfn::{Error, Result, Rng};
+use tch::{Kind, Tensor};
 
 use super::point_hash::PointHash;
 use super::{GridReward, PointReward, RewardKind, random_point};
+use crate::rewards::DeviceTables;
 
 /// The number of random points used to estimate which share of all points meets the conditions of a tier, if
 /// no closed form gives this share. A tier adds to the reward of points that meet its conditions and those of
@@ -13,6 +15,7 @@ struct Corrupted {
     base: GridReward,
     rate: f64,
     tiers: Vec<Corruption>,
+    tables: DeviceTables<3>,
 }
 
 /// The corruption of one tier (conditions that increase the reward of the points that meet them). One hash
@@ -37,6 +40,22 @@ impl Corrupted {
             out ^= u32::from(hash.uniform(self.base.grid().index(point)) < share) << t;
         }
         out
+    }
+
+    /// Does the same for points `[n, ndim]`. `tiers` has a column for each tier, `[n, n_tiers]` (bool).
+    fn corrupt_on_tensors(&self, points: &Tensor, tiers: &Tensor) -> Tensor {
+        let [demotes, promotes, promoted] = self.tables.get(points.device(), || {
+            let promoted: Vec<f64> = self.tiers.iter().map(|tier| tier.promoted).collect();
+            [
+                PointHash::keys(self.tiers.iter().map(|tier| &tier.demotes)),
+                PointHash::keys(self.tiers.iter().map(|tier| &tier.promotes)),
+                Tensor::from_slice(&promoted),
+            ]
+        });
+        let index = self.base.grid().index_on_tensors(points);
+        let demoted = PointHash::uniform_on_tensors(&demotes, &index).lt(self.rate);
+        let promoted = PointHash::uniform_on_tensors(&promotes, &index).lt_tensor(&promoted);
+        tiers.logical_xor(&demoted.where_self(tiers, &promoted))
     }
 }
 
@@ -77,6 +96,20 @@ impl PointReward for Corrupted {
             Some(tiered) => tiered.is_mode_of(self.corrupt(point, tiered.passed_tiers(point))),
             None => self.corrupt(point, self.base.is_mode_at(point).into()) == 1,
         }
+    }
+    fn on_tensors(&self, points: &Tensor) -> (Tensor, Tensor) {
+        if let Some(tiered) = self.base.tiered() {
+            let tiers = tiered.passed_tiers_on_tensors(points);
+            return tiered.values_on_tensors(&self.corrupt_on_tensors(points, &tiers));
+        }
+        let (values, was_mode) = self.base.points.on_tensors(points);
+        let is_mode = self.corrupt_on_tensors(points, &was_mode.unsqueeze(1)).squeeze_dim(1);
+        let changed = was_mode.to_kind(Kind::Double) * self.base.base()
+            + is_mode.to_kind(Kind::Double) * self.base.mode_threshold();
+        (changed.where_self(&was_mode.logical_xor(&is_mode), &values), is_mode)
+    }
+    fn has_tensor_form(&self) -> bool {
+        self.base.points.has_tensor_form()
     }
     fn n_modes(&self) -> Option<u64> {
         if self.rate == 0.0 { self.base.n_modes() } else { None }
@@ -133,6 +166,7 @@ impl GridReward {
         let grid = self.grid;
         let base = self.base;
         let threshold = self.mode_threshold;
-        Ok(Self::new(RewardKind::Corrupted, &grid, base, threshold, Corrupted { base: self, rate, tiers }))
+        let corrupted = Corrupted { base: self, rate, tiers, tables: DeviceTables::default() };
+        Ok(Self::new(RewardKind::Corrupted, &grid, base, threshold, corrupted))
     }
 }

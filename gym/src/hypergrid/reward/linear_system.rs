@@ -58,6 +58,12 @@ impl LinearSystem {
         out
     }
 
+    /// Returns equations with the same solutions. Each is a mask of its unknowns, and `true` if the sum of
+    /// these unknowns is odd. The equation of an inconsistent system has no unknowns and an odd sum.
+    pub(super) fn equations(&self) -> &[(u128, bool)] {
+        if self.consistent { &self.rows } else { &[(0, true)] }
+    }
+
     pub(super) fn rank(&self) -> u32 {
         self.rows.len() as u32
     }

@@ -14,9 +14,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 pub use conditional::ConditionalReward;
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, TensorReward, VectorStates};
 use gfn::{Error, Result, Rng};
 pub use kind::{Preset, RewardKind};
+use tch::Tensor;
 pub use tiered::{
     BitwiseXor, ConditionalMultiscale, CoprimeTier, LcmTarget, MultiplicativeCoprime, MultiscaleTier,
     ParityCheck, ParityTier, TieredReward,
@@ -45,6 +46,15 @@ trait PointReward: Debug + Send + Sync {
 
     /// Returns `true` if a point of the grid is a mode.
     fn is_mode(&self, point: &[u16]) -> bool;
+
+    /// Returns R of points `[n, ndim]` (i64), `[n]` (f64), and `true` for each mode, `[n]` (bool), on the
+    /// device of the points.
+    fn on_tensors(&self, points: &Tensor) -> (Tensor, Tensor);
+
+    /// Returns `false` if the tables of [`on_tensors`](Self::on_tensors) would be too large.
+    fn has_tensor_form(&self) -> bool {
+        true
+    }
 
     /// Returns the number of modes; `None` if no closed form exists.
     fn n_modes(&self) -> Option<u64> {
@@ -242,16 +252,25 @@ pub struct GridTotals {
 }
 
 impl Reward<VectorStates> for GridReward {
-    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         check_points(&self.grid, states)?;
         Ok(states.rows().map(|point| self.value(point).ln()).collect())
     }
     fn partial_log_reward(
         &self,
         states: &VectorStates,
-        conditions: Option<&tch::Tensor>,
+        conditions: Option<&Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        self.log_reward(states, conditions).map(Some)
+        Reward::log_reward(self, states, conditions).map(Some)
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        self.points.has_tensor_form().then_some(self)
+    }
+}
+
+impl TensorReward for GridReward {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        Ok(self.points.on_tensors(states).0.log())
     }
 }
 

@@ -3,10 +3,12 @@
 use std::f64::consts::TAU;
 
 use gfn::{Error, Result, Rng};
+use tch::{Kind, Tensor};
 
 use super::point_hash::PointHash;
 use super::{GridReward, PointReward, REWARD_FLOOR, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
+use crate::rewards::DeviceTables;
 
 #[derive(Debug)]
 struct Cosine {
@@ -17,6 +19,7 @@ struct Cosine {
     factors: Vec<f64>,
     /// The smallest product of the coordinates' factors f(a) at which a point is a mode.
     mode_product: f64,
+    tables: DeviceTables<1>,
 }
 
 impl Cosine {
@@ -24,10 +27,15 @@ impl Cosine {
         point.iter().map(|&x| self.factors[usize::from(x)]).product()
     }
 
-    /// Returns `true` if the product of a point's factors is large enough for a mode. A small margin keeps
-    /// rounding from deciding about products equal to the threshold.
+    /// Returns the smallest product of a mode. A small margin keeps rounding from deciding about products
+    /// equal to the threshold.
+    fn least_mode_product(&self) -> f64 {
+        self.mode_product * (1.0 - 1e-9)
+    }
+
+    /// Returns `true` if the product of a point's factors is large enough for a mode.
     fn reaches(&self, product: f64) -> bool {
-        product >= self.mode_product * (1.0 - 1e-9)
+        product >= self.least_mode_product()
     }
 }
 
@@ -37,6 +45,12 @@ impl PointReward for Cosine {
     }
     fn is_mode(&self, point: &[u16]) -> bool {
         self.reaches(self.product(point))
+    }
+    fn on_tensors(&self, points: &Tensor) -> (Tensor, Tensor) {
+        let [factors] = self.tables.get(points.device(), || [Tensor::from_slice(&self.factors)]);
+        let product = factors.take(points).prod_dim_int(1, false, Kind::Double);
+        let is_mode = product.ge(self.least_mode_product());
+        (product * self.r1 + self.r0, is_mode)
     }
     /// Returns 0 if even the best point is no mode. Otherwise returns `None`, because the modes would have to
     /// be counted.
@@ -67,6 +81,12 @@ impl PointReward for Sparse {
         let far = (self.0.height() - 2) as u16;
         point.iter().all(|&x| x == 1 || x == far) && point.contains(&far)
     }
+    fn on_tensors(&self, points: &Tensor) -> (Tensor, Tensor) {
+        let is_far = points.eq(self.0.height() as i64 - 2);
+        let is_target = points.eq(1).logical_or(&is_far).all_dim(1, false);
+        let is_mode = is_target.logical_and(&is_far.any_dim(1, false));
+        (is_mode.to_kind(Kind::Double) + REWARD_FLOOR, is_mode)
+    }
     fn n_modes(&self) -> Option<u64> {
         Some(self.n_targets())
     }
@@ -82,6 +102,7 @@ struct UniformRandom {
     bonus: f64,
     mode_prob: f64,
     hash: PointHash,
+    tables: DeviceTables<1>,
 }
 
 impl PointReward for UniformRandom {
@@ -90,6 +111,12 @@ impl PointReward for UniformRandom {
     }
     fn is_mode(&self, point: &[u16]) -> bool {
         self.hash.uniform(self.grid.index(point)) < self.mode_prob
+    }
+    fn on_tensors(&self, points: &Tensor) -> (Tensor, Tensor) {
+        let [keys] = self.tables.get(points.device(), || [PointHash::keys([self.hash].iter())]);
+        let number = PointHash::uniform_on_tensors(&keys, &self.grid.index_on_tensors(points));
+        let is_mode = number.squeeze_dim(1).lt(self.mode_prob);
+        (is_mode.to_kind(Kind::Double) * self.bonus + self.r0, is_mode)
     }
 }
 
@@ -134,7 +161,7 @@ impl GridReward {
         };
         let factors = (0..grid.height()).map(factor).collect();
         let mode_product = (gamma * 2.0 / TAU.sqrt()).powi(grid.ndim() as i32);
-        let points = Cosine { grid: *grid, r0, r1, factors, mode_product };
+        let points = Cosine { grid: *grid, r0, r1, factors, mode_product, tables: DeviceTables::default() };
         Ok(Self::new(RewardKind::Cosine, grid, r0, r0 + r1 * mode_product, points))
     }
 
@@ -191,7 +218,8 @@ impl GridReward {
         }
         let r0 = floored(r0)?;
         let hash = PointHash::random(&mut Rng::seeded(seed));
-        let points = UniformRandom { grid: *grid, r0, bonus, mode_prob, hash };
+        let points =
+            UniformRandom { grid: *grid, r0, bonus, mode_prob, hash, tables: DeviceTables::default() };
         Ok(Self::new(RewardKind::UniformRandom, grid, r0, r0 + bonus, points))
     }
 }

@@ -1,11 +1,13 @@
 //! Rewards that divide coordinates into zones: `OriginalReward` with its plateaus and bands, and the
 //! deceptive reward (`GridReward::deceptive`).
 
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, TensorReward, VectorStates};
 use gfn::{Error, Result};
+use tch::Tensor;
 
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
+use crate::rewards::DeviceTables;
 
 /// The zone of a coordinate `x`, which depends on the distance `a = |x / (height - 1) - 1/2|` of the
 /// coordinate from the middle.
@@ -32,6 +34,7 @@ struct ZoneReward {
     zones: Vec<Zone>,
     /// The reward of the points in each zone, the lowest zone first.
     values: [f64; 3],
+    tables: DeviceTables<2>,
 }
 
 impl ZoneReward {
@@ -50,7 +53,8 @@ impl ZoneReward {
                 Zone::Inner
             }
         };
-        Self { ndim: grid.ndim(), zones: (0..=top).map(zone).collect(), values }
+        let zones = (0..=top).map(zone).collect();
+        Self { ndim: grid.ndim(), zones, values, tables: DeviceTables::default() }
     }
 
     fn zone(&self, point: &[u16]) -> Zone {
@@ -75,6 +79,14 @@ impl PointReward for ZoneReward {
     }
     fn is_mode(&self, point: &[u16]) -> bool {
         self.zone(point) == Zone::Band
+    }
+    fn on_tensors(&self, points: &Tensor) -> (Tensor, Tensor) {
+        let [zones, values] = self.tables.get(points.device(), || {
+            let zones: Vec<i64> = self.zones.iter().map(|&zone| zone as i64).collect();
+            [Tensor::from_slice(&zones), Tensor::from_slice(&self.values)]
+        });
+        let lowest = zones.take(points).amin(1, false);
+        (values.take(&lowest), lowest.eq(Zone::Band as i64))
     }
     fn n_modes(&self) -> Option<u64> {
         Some(self.n_at_least(Zone::Band))
@@ -207,14 +219,17 @@ impl OriginalReward {
 }
 
 impl Reward<VectorStates> for OriginalReward {
-    fn log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        self.reward.log_reward(states, conditions)
+    fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        Reward::log_reward(&self.reward, states, conditions)
     }
     fn partial_log_reward(
         &self,
         states: &VectorStates,
-        conditions: Option<&tch::Tensor>,
+        conditions: Option<&Tensor>,
     ) -> Result<Option<Vec<f64>>> {
         self.reward.partial_log_reward(states, conditions)
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        self.reward.on_tensors()
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Debug, Formatter};
 
+use tch::{Kind, Tensor};
+
 use super::{Conditions, MAX_STEPS};
+use crate::rewards::DeviceTables;
 
 /// A function of a tier, a rule and a coordinate, which returns a set of bits that this coordinate covers.
 /// The bits represent what a tier requires of the coordinates together, such as the primes of their least
@@ -39,6 +42,9 @@ pub(super) struct CoordinateConditions {
     /// `d`-th constrained dimension adds `selector[x] * places[d]` to the sum.
     pub(super) selector: Vec<u64>,
     pub(super) places: Vec<u64>,
+    pub(super) tables: DeviceTables<4>,
+    pub(super) rule_tables: DeviceTables<3>,
+    pub(super) pair_tables: DeviceTables<4>,
 }
 
 impl Debug for CoordinateConditions {
@@ -79,6 +85,65 @@ impl CoordinateConditions {
         let has_later = |a: usize| self.pairs.iter().any(|&(p, q)| p == a && q > d || q == a && p > d);
         (0..=d).filter(|&a| !has_later(a)).for_each(|a| factors[a] = 0);
         Some(state)
+    }
+
+    /// Returns tables of the conditions of tiers: the covered bits, `[n_tiers, n_rules * height]` (i64);
+    /// `true` for each coordinate that the tier allows, of the same shape; the numbers that coordinates add to
+    /// the sum of each tier, `[n_tiers, height]`; the modulus of this sum, `[n_tiers, 1]`.
+    fn tier_tables(&self) -> [Tensor; 4] {
+        let n_tiers = self.sums.len();
+        let mut covered = Vec::with_capacity(self.table_size());
+        let mut is_allowed = Vec::with_capacity(self.table_size());
+        for (t, rule) in (0..n_tiers).flat_map(|t| (0..self.n_rules).map(move |rule| (t, rule))) {
+            for x in 0..self.height {
+                let cover = (self.cover)(t, rule, x);
+                covered.push(cover.unwrap_or(0) as i64);
+                is_allowed.push(cover.is_some());
+            }
+        }
+        let by_tier = |table: Tensor| table.view([n_tiers as i64, -1]);
+        let sums: Vec<i64> = self
+            .sums
+            .iter()
+            .flat_map(|(sums, modulus)| sums.iter().map(move |x| (x % modulus) as i64))
+            .collect();
+        let moduli: Vec<i64> = self.sums.iter().map(|(_, modulus)| *modulus as i64).collect();
+        [
+            by_tier(Tensor::from_slice(&covered)),
+            by_tier(Tensor::from_slice(&is_allowed)),
+            by_tier(Tensor::from_slice(&sums)),
+            by_tier(Tensor::from_slice(&moduli)),
+        ]
+    }
+
+    /// Returns the constrained coordinates of points, `[n, n_dims]`, and the rule of each point, `[n, 1]`.
+    fn coordinates_and_rules(&self, points: &Tensor) -> (Tensor, Tensor) {
+        let signed =
+            |numbers: &[u64]| Tensor::from_slice(&numbers.iter().map(|&x| x as i64).collect::<Vec<_>>());
+        let [dims, selector, places] = self.rule_tables.get(points.device(), || {
+            [index_table(self.dims.iter()), signed(&self.selector), signed(&self.places)]
+        });
+        let coordinates = points.index_select(1, &dims);
+        let sums = (selector.take(&coordinates) * places).sum_dim_intlist(1, true, Kind::Int64);
+        (coordinates, sums.remainder(self.n_rules as i64))
+    }
+
+    /// Returns `true` for each tier whose condition on pairs a point meets, `[n_tiers, n]` (bool), for
+    /// constrained coordinates `[n, n_dims]`.
+    fn coprime(&self, coordinates: &Tensor) -> Tensor {
+        let [factors, first, second, is_exempt] = self.pair_tables.get(coordinates.device(), || {
+            let factors: Vec<i64> = self.factors.iter().map(|&set| set as i64).collect();
+            let is_exempt: Vec<bool> = (0..self.sums.len()).map(|t| t < self.pairs_from).collect();
+            [
+                Tensor::from_slice(&factors),
+                index_table(self.pairs.iter().map(|(first, _)| first)),
+                index_table(self.pairs.iter().map(|(_, second)| second)),
+                Tensor::from_slice(&is_exempt).unsqueeze(1),
+            ]
+        });
+        let factors = factors.take(coordinates);
+        let common = factors.index_select(1, &first).bitwise_and_tensor(&factors.index_select(1, &second));
+        common.eq(0).all_dim(1, false).logical_or(&is_exempt)
     }
 
     fn start(&self, tiers: &[usize]) -> Vec<u64> {
@@ -147,6 +212,27 @@ impl Conditions for CoordinateConditions {
         state.is_some_and(|state| Self::meets(&tiers, &state))
     }
 
+    fn met_on_tensors(&self, points: &Tensor) -> Tensor {
+        let [covered, is_allowed, sums, moduli] = self.tables.get(points.device(), || self.tier_tables());
+        let (coordinates, rules) = self.coordinates_and_rules(points);
+        let n_dims = self.dims.len() as i64;
+        let read = |table: &Tensor, index: &Tensor| table.index_select(1, index).unflatten(1, [-1, n_dims]);
+        let cells = (rules * self.height as i64 + &coordinates).flatten(0, 1);
+        let is_allowed = read(&is_allowed, &cells).all_dim(2, false);
+        let covered = read(&covered, &cells);
+        let first = covered.select(2, 0);
+        let covered = (1..n_dims).fold(first, |all, d| all.bitwise_or_tensor(&covered.select(2, d)));
+        let sums = read(&sums, &coordinates.flatten(0, 1)).sum_dim_intlist(2, false, Kind::Int64);
+        let adds_up = sums.remainder_tensor(&moduli).eq(0);
+        // All bits are covered if the number is -1.
+        let is_met = is_allowed.logical_and(&covered.eq(-1)).logical_and(&adds_up);
+        is_met.logical_and(&self.coprime(&coordinates)).transpose(0, 1)
+    }
+
+    fn table_size(&self) -> usize {
+        self.sums.len() * self.n_rules * self.height
+    }
+
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>> {
         let mut counts_of = HashMap::<Vec<BTreeMap<Vec<u64>, u64>>, Vec<u64>>::new();
         let mut out = Vec::with_capacity(self.n_rules);
@@ -165,4 +251,8 @@ impl Conditions for CoordinateConditions {
         }
         Some(out)
     }
+}
+
+fn index_table<'a>(indices: impl Iterator<Item = &'a usize>) -> Tensor {
+    Tensor::from_slice(&indices.map(|&index| index as i64).collect::<Vec<_>>())
 }

@@ -6,6 +6,7 @@ use super::coordinates::CoordinateConditions;
 use super::{build_table, check_dims};
 use crate::hypergrid::HyperGrid;
 use crate::hypergrid::reward::{GridReward, RewardKind};
+use crate::rewards::DeviceTables;
 
 /// Tiers of conditions on the prime factors of the coordinates.
 ///
@@ -212,6 +213,9 @@ impl MultiplicativeCoprime {
             n_rules,
             selector: (1..=grid.height() as u64).map(|v| v % n_rules as u64).collect(),
             places: vec![1; n],
+            tables: DeviceTables::default(),
+            rule_tables: DeviceTables::default(),
+            pair_tables: DeviceTables::default(),
         };
         let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
         let kind = RewardKind::MultiplicativeCoprime;

@@ -6,6 +6,7 @@ mod coordinates;
 mod coprime;
 mod multiscale;
 mod parity;
+mod parity_conditions;
 
 pub use coprime::{CoprimeTier, LcmTarget, MultiplicativeCoprime};
 pub use multiscale::{ConditionalMultiscale, MultiscaleTier};
@@ -14,12 +15,17 @@ pub use parity::{BitwiseXor, ParityCheck, ParityTier};
 use std::fmt::Debug;
 
 use gfn::{Error, Result};
+use tch::{Kind, Tensor};
 
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
+use crate::rewards::DeviceTables;
 
 /// The largest number of steps of dynamic programming to count points. This many steps take a few seconds.
 const MAX_STEPS: usize = 1 << 24;
+
+/// The largest number of entries of a table for the tensor form of a reward.
+const MAX_TABLE: usize = 1 << 24;
 
 /// The largest number of attempts to draw random sets of coordinates for the parity checks of a tier. A draw
 /// is repeated if its checks aren't independent of the earlier tiers' checks and of the bits that select a
@@ -40,6 +46,13 @@ trait Conditions: Debug + Send + Sync {
 
     /// Returns `true` if a point to which this rule applies meets the condition of a tier.
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
+
+    /// Returns `true` for each tier whose condition a point `[n, ndim]` meets, `[n, n_tiers]` (bool).
+    fn met_on_tensors(&self, points: &Tensor) -> Tensor;
+
+    /// Returns the number of entries of the largest table that
+    /// [`met_on_tensors`](Self::met_on_tensors) needs.
+    fn table_size(&self) -> usize;
 
     /// Counts the points that meet the conditions of all these tiers and have 0 in every unconstrained
     /// dimension. Returns a count for each rule; a point is counted for the rule that applies to it. Returns
@@ -76,6 +89,7 @@ pub struct TieredReward {
     /// The number of tiers, counted from the first, that a point must pass to be a mode.
     pub mode_tiers: usize,
     conditions: Box<dyn Conditions>,
+    tables: DeviceTables<1>,
 }
 
 impl TieredReward {
@@ -106,6 +120,18 @@ impl TieredReward {
         let rule = self.rule(point);
         let is_met = |t: &usize| self.conditions.is_met(*t, rule, point);
         (0..self.weights.len()).filter(is_met).fold(0, |set, t| set | 1 << t)
+    }
+
+    /// Returns `true` for each tier whose condition a point `[n, ndim]` meets, `[n, n_tiers]` (bool).
+    pub(super) fn passed_tiers_on_tensors(&self, points: &Tensor) -> Tensor {
+        self.conditions.met_on_tensors(points)
+    }
+
+    /// Returns R of points that meet the conditions of these tiers, `[n]` (f64), and `true` for each mode.
+    pub(super) fn values_on_tensors(&self, tiers: &Tensor) -> (Tensor, Tensor) {
+        let [values] = self.tables.get(tiers.device(), || [Tensor::from_slice(&self.values)]);
+        let leading = tiers.cumprod(1, Kind::Int64).sum_dim_intlist(1, false, Kind::Int64);
+        (values.take(&leading), leading.ge(self.mode_tiers as i64))
     }
 
     /// Returns R of a point that meets the conditions of exactly the tiers in the set `tiers`.
@@ -150,6 +176,12 @@ impl PointReward for TieredReward {
     }
     fn is_mode(&self, point: &[u16]) -> bool {
         self.is_mode_of(self.passed_tiers(point))
+    }
+    fn on_tensors(&self, points: &Tensor) -> (Tensor, Tensor) {
+        self.values_on_tensors(&self.passed_tiers_on_tensors(points))
+    }
+    fn has_tensor_form(&self) -> bool {
+        self.conditions.table_size() <= MAX_TABLE
     }
     fn n_modes(&self) -> Option<u64> {
         self.n_passing(self.mode_tiers)
@@ -197,8 +229,9 @@ fn build_table(
     let n_free = grid.ndim() - n_constrained;
     let base = values[0];
     let mode_threshold = values[mode_tiers];
-    let points =
-        TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions: Box::new(conditions) };
+    let conditions = Box::new(conditions);
+    let tables = DeviceTables::default();
+    let points = TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions, tables };
     Ok(GridReward::new(kind, grid, base, mode_threshold, points))
 }
 

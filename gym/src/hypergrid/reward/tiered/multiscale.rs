@@ -6,6 +6,7 @@ use super::coordinates::CoordinateConditions;
 use super::{Conditions, build_table, check_dims};
 use crate::hypergrid::HyperGrid;
 use crate::hypergrid::reward::{GridReward, RewardKind};
+use crate::rewards::DeviceTables;
 
 /// Tiers of conditions on digits, from coarse to fine. The condition on a digit depends on the coarser
 /// digits.
@@ -214,6 +215,9 @@ impl ConditionalMultiscale {
             n_rules,
             selector: (0..height).map(|x| (digit(x, 0) + first_shift) % base % width).collect(),
             places: places.take(self.dims.len()).collect(),
+            tables: DeviceTables::default(),
+            rule_tables: DeviceTables::default(),
+            pair_tables: DeviceTables::default(),
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use gfn::{Error, Result, Rng};
 
-use super::{Conditions, TRIES, build_table, check_dims};
+use super::parity_conditions::{ParityConditions, digits};
+use super::{TRIES, build_table, check_dims};
 use crate::hypergrid::HyperGrid;
 use crate::hypergrid::reward::linear_system::{LinearSystem, parity};
 use crate::hypergrid::reward::{GridReward, RewardKind};
+use crate::rewards::DeviceTables;
 
 /// Tiers of parity checks on the bits of the coordinates: equations over GF(2), the field of two elements.
 ///
@@ -216,6 +218,7 @@ impl BitwiseXor {
             systems,
             selector: self.selector.clone(),
             n_rules,
+            tables: DeviceTables::default(),
         };
         let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
         let kind = RewardKind::BitwiseXor;
@@ -286,68 +289,4 @@ fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut
         }
     }
     rows
-}
-
-/// Returns the equations that hold if the parities of the selector's masks are the binary digits of `number`.
-fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)> {
-    selector.iter().enumerate().map(move |(i, &mask)| (mask, number >> i & 1 == 1))
-}
-
-/// The conditions of the tiers of a [`BitwiseXor`] on a grid.
-#[derive(Debug)]
-struct ParityConditions {
-    dims: Vec<usize>,
-    n_bits: u32,
-    /// `true` if every combination of bits is a coordinate, that is, if the height is a power of 2.
-    fills_bits: bool,
-    /// The equations of each tier: a system of equations for each rule, or a single system for all rules.
-    systems: Vec<Vec<LinearSystem>>,
-    selector: Vec<u128>,
-    n_rules: usize,
-}
-
-impl ParityConditions {
-    /// Returns the bits of the constrained coordinates of a point, one coordinate after another. There are
-    /// fewer than 128 bits, because `height^ndim` is below 2^64.
-    fn bits(&self, point: &[u16]) -> u128 {
-        let shift = |d: usize| d as u32 * self.n_bits;
-        self.dims.iter().enumerate().fold(0, |bits, (d, &dim)| bits | u128::from(point[dim]) << shift(d))
-    }
-
-    fn system(&self, tier: usize, rule: usize) -> &LinearSystem {
-        let rules = &self.systems[tier];
-        rules.get(rule).unwrap_or(&rules[0])
-    }
-}
-
-impl Conditions for ParityConditions {
-    fn n_rules(&self) -> usize {
-        self.n_rules
-    }
-
-    fn rule(&self, point: &[u16]) -> usize {
-        let bits = self.bits(point);
-        let digit = |(i, &mask): (usize, &u128)| usize::from(parity(mask & bits)) << i;
-        self.selector.iter().enumerate().map(digit).sum::<usize>() % self.n_rules
-    }
-
-    fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool {
-        self.system(tier, rule).holds(self.bits(point))
-    }
-
-    fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>> {
-        if !self.fills_bits {
-            return None;
-        }
-        let mut counts = vec![0; self.n_rules];
-        for selected in 0..1 << self.selector.len() {
-            let rule = selected % self.n_rules;
-            let system = LinearSystem::from_all(tiers.iter().map(|&t| self.system(t, rule)));
-            let system = system.with(digits(&self.selector, selected));
-            if system.is_consistent() {
-                counts[rule] += 1 << (self.dims.len() as u32 * self.n_bits - system.rank());
-            }
-        }
-        Some(counts)
-    }
 }

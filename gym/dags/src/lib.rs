@@ -45,6 +45,7 @@
 
 mod data;
 mod env;
+mod on_device;
 mod policy;
 mod posterior;
 mod reward;

@@ -1,14 +1,22 @@
-use gfn::env::Reward;
+use gfn::env::{Reward, TensorReward};
 use gfn::graph::{GraphState, GraphStates};
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
+use rayon::prelude::*;
+use tch::{Kind, Tensor};
 
 use crate::env::parent_sets;
+use crate::on_device::OnDevice;
 use crate::{LocalScore, NodeSet, StructurePrior};
 
 /// The smallest number of graphs per thread. A further thread is only used if each thread gets this many
 /// graphs.
 const MIN_GRAPHS_PER_THREAD: usize = 64;
+
+/// The largest number of nodes for which the terms of all parent sets are computed, for states on a device.
+/// For 12 nodes there are 12 * 2^11 of them. With each further node the slowest scores take more than twice
+/// as long, up to minutes, while scoring finished graphs on the host takes little of a roll-out.
+const MAX_TABLE_NODES: usize = 12;
 
 /// The log-reward of a graph, log p(data, graph). The log-reward is the sum of the graph's local scores and
 /// of the terms of the structure prior.
@@ -17,6 +25,9 @@ const MIN_GRAPHS_PER_THREAD: usize = 64;
 /// forward-looking objectives. The change of the log-reward by one more edge needs only two local scores
 /// ([`Reward::log_reward_change`]). The reward depends only on the parents of each node. The environment
 /// must ensure that the edges form no cycle.
+///
+/// Graphs of up to 12 nodes are also scored on a device ([`Reward::on_tensors`]): the terms of all parent
+/// sets are computed once, on all threads, when the first graphs are scored there.
 ///
 /// ```
 /// use gfn::env::{Env, Reward};
@@ -36,6 +47,8 @@ pub struct DagReward<S> {
     /// The structure prior's term of a node, indexed by how many parents the node has.
     prior: Vec<f64>,
     start: f64,
+    /// The term of each node and parent set, for states on a device.
+    table: OnDevice,
 }
 
 impl<S: LocalScore> DagReward<S> {
@@ -45,7 +58,7 @@ impl<S: LocalScore> DagReward<S> {
     /// Errors of [`StructurePrior::terms`].
     pub fn new(score: S, prior: StructurePrior) -> Result<Self> {
         let prior = prior.terms(score.n_nodes())?;
-        Ok(Self { score, prior, start: 0.0 })
+        Ok(Self { score, prior, start: 0.0, table: OnDevice::default() })
     }
 
     /// Makes rewards relative to the reward of a reference graph, such as the environment's initial graph.
@@ -89,6 +102,35 @@ impl<S: LocalScore> DagReward<S> {
         Ok(parents.iter().enumerate().map(|(node, parents)| self.term(node, parents)).sum::<f64>()
             - self.start)
     }
+
+    /// Computes the term of each node and parent set, indexed by `node << n | bits of the parents`. The term
+    /// of a set that contains the node is NaN.
+    fn compute_table(&self) -> Tensor {
+        let n = self.score.n_nodes();
+        let term = |k: usize| {
+            let node = k >> n;
+            let parents = NodeSet::from_bits((k & ((1 << n) - 1)) as u64);
+            if parents.contains(node) { f64::NAN } else { self.term(node, &parents) }
+        };
+        Tensor::from_slice(&(0..n << n).into_par_iter().map(term).collect::<Vec<_>>())
+    }
+}
+
+impl<S: LocalScore> TensorReward for DagReward<S> {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        let n = self.score.n_nodes() as i64;
+        let size = states.size();
+        if size.len() != 2 || size[1] != n * n {
+            let remedy = "give adjacency matrices with one node for each variable of the data";
+            return Err(Error::shape("adjacency matrices to score", [-1, n * n], size, remedy));
+        }
+        let device = states.device();
+        let nodes = Tensor::arange(n, (Kind::Int64, device));
+        let bits = nodes.ones_like().bitwise_left_shift(&nodes).unsqueeze(1);
+        let parents = (states.view([-1, n, n]) * bits).sum_dim_intlist(1, false, Kind::Int64);
+        let terms = self.table.get(device, || self.compute_table()).take(&(parents + nodes * (1 << n)));
+        Ok(terms.sum_dim_intlist(1, false, Kind::Double) - self.start)
+    }
 }
 
 /// Returns an error if the number of nodes of a graph differs from that of the scores.
@@ -101,23 +143,27 @@ pub(crate) fn check_nodes(score: &(impl LocalScore + ?Sized), graph: &GraphState
 }
 
 impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
-    fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+    fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         Threads::try_map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| self.log_joint(graph))
+    }
+
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        (self.score.n_nodes() <= MAX_TABLE_NODES).then_some(self)
     }
 
     fn partial_log_reward(
         &self,
         states: &GraphStates,
-        conditions: Option<&tch::Tensor>,
+        conditions: Option<&Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        self.log_reward(states, conditions).map(Some)
+        Reward::log_reward(self, states, conditions).map(Some)
     }
 
     fn log_reward_change(
         &self,
         before: &GraphStates,
         after: &GraphStates,
-        _: Option<&tch::Tensor>,
+        _: Option<&Tensor>,
     ) -> Result<Option<Vec<f64>>> {
         // An edge changes the parents of only one node, so the terms of all other nodes cancel.
         let change = |(before, after): (&GraphState, &GraphState)| {

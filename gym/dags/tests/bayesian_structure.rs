@@ -179,7 +179,9 @@ fn graphs_of_other_nodes_lead_nowhere() {
     }
     assert!(acyclic(3, &[(0, 1), (0, 1)]).is_err() && acyclic(3, &[(0, 3)]).is_err());
     // Custom rules can forbid edges in addition to the environment's own rules.
+    assert!(other.tensor_form().is_some());
     let sinks = other.with_rules(FirstIsSink);
+    assert!(sinks.tensor_form().is_none(), "the tensor form has the old rules");
     let graph = StateGraph::build(&sinks, 1000).unwrap();
     assert!(graph.states().graphs().iter().all(|graph| graph.out_degree(0) == 0));
     assert!(graph.len() > 25 && graph.len() < 543);

@@ -11,6 +11,7 @@ mod bayesian_structure;
 mod bayesian_training;
 mod edge_transformer;
 mod sums;
+mod tensors;
 
 /// Builds acyclic graphs of `n` nodes from the list of edges of each graph.
 fn graphs(n: usize, edges: &[&[(u32, u32)]]) -> GraphStates {

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// forms of states.
 pub struct TensorForm<S> {
     env: Arc<dyn TensorEnv>,
-    to_tensor: fn(&S) -> Tensor,
+    to_tensor: fn(&dyn TensorEnv, &S) -> Tensor,
     from_tensor: fn(&Tensor) -> S,
 }
 
@@ -30,7 +30,7 @@ impl<S> std::fmt::Debug for TensorForm<S> {
 impl TensorForm<VectorStates> {
     /// Creates the form of an environment over vectors.
     pub(in crate::env) fn for_vectors(env: Arc<dyn TensorEnv>) -> Self {
-        Self { env, to_tensor: vectors_to_tensor, from_tensor: vectors_from_tensor }
+        Self { env, to_tensor: |_, states| vectors_to_tensor(states), from_tensor: vectors_from_tensor }
     }
 }
 
@@ -40,7 +40,7 @@ impl<S: Rows> TensorForm<S> {
     /// are below [`TensorEnv::n_values`].
     pub fn new(
         env: impl TensorEnv + 'static,
-        to_tensor: fn(&S) -> Tensor,
+        to_tensor: fn(&dyn TensorEnv, &S) -> Tensor,
         from_tensor: fn(&Tensor) -> S,
     ) -> Self {
         Self { env: Arc::new(env), to_tensor, from_tensor }
@@ -53,9 +53,8 @@ impl<S: Rows> TensorForm<S> {
     }
 
     /// Copies states to a device, `[n, width]` (i64).
-    #[must_use]
     pub fn to_tensor(&self, states: &S, device: Device) -> Tensor {
-        (self.to_tensor)(states).to_device(device)
+        (self.to_tensor)(self.env(), states).to_device(device)
     }
 
     /// Copies states `[n, width]` of any device to the host.
@@ -114,7 +113,6 @@ impl<S: Rows> TensorForm<S> {
 
     /// Returns `true` for each legal slot of each state, `[n, slots]` (bool). The last forward slot is the
     /// exit, if there is one.
-    #[must_use]
     pub fn masks(&self, direction: Direction, states: &Tensor) -> Tensor {
         let legal = self.env.legal(direction, states);
         match self.exit_slot(direction) {

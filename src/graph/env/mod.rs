@@ -187,7 +187,8 @@ impl GraphEnv {
     ///
     /// The schema is widened so that it includes the graphs. The backward rule is reset to derived moves,
     /// because backward masks of the action types, or of the rules, may depend on the former initial graph;
-    /// [`with_backward`](Self::with_backward) sets it again.
+    /// [`with_backward`](Self::with_backward) sets it again. For the same reason the environment no longer
+    /// has a [tensor form](Self::with_tensors).
     ///
     /// A network doesn't see the instance of a graph, so no two instances may lead to the same graph.
     /// Initial graphs with different node classes prevent this. A trainer tests some graphs before step 1.
@@ -215,6 +216,7 @@ impl GraphEnv {
             initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
         self.backward = BackwardRule::Derived;
+        self.tensors = None;
         self.ensure_valid()?.with_scaffold_symmetries()
     }
 
@@ -307,7 +309,8 @@ impl GraphEnv {
     /// The new rules must forward every method that they don't change. A method that they don't implement has
     /// the default of the trait, not the implementation of the old rules. The exception is
     /// [`GraphRules::settings`]: the new rules must not return the settings of the old rules unchanged,
-    /// because a checkpoint would be loaded with the old rules.
+    /// because a checkpoint would be loaded with the old rules. A [tensor form](Self::with_tensors) has the
+    /// old rules, so the environment no longer has it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -333,7 +336,7 @@ impl GraphEnv {
     /// ```
     #[must_use]
     pub fn with_rules<T: GraphRules + 'static>(self, make: impl FnOnce(Arc<dyn GraphRules>) -> T) -> Self {
-        Self { rules: Arc::new(make(self.rules)), ..self }
+        Self { rules: Arc::new(make(self.rules)), tensors: None, ..self }
     }
 
     /// The rules of the environment.

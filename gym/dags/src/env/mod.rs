@@ -6,6 +6,7 @@ mod ancestry;
 mod config;
 mod node_set;
 mod structure;
+mod tensors;
 
 pub use add_arc::AddArc;
 pub(crate) use ancestry::parent_sets;

@@ -1,6 +1,7 @@
 use gfn::Result;
 use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
 
+use super::tensors::{MAX_TENSOR_NODES, tensor_form};
 use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 
 /// An environment of directed acyclic graphs on labelled nodes. The initial graph has the required edges,
@@ -9,6 +10,10 @@ use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 /// *Slots.* The slot `source * n + target` adds an edge if the direction is forward, and removes it if the
 /// direction is backward. The slot `n * n` is the exit. Edges that would close a cycle aren't legal, so
 /// every state is acyclic. Nothing is cached between steps: each mask computes the descendants anew.
+///
+/// *Tensor form.* Up to 32 nodes, the environment has a second form whose states are adjacency matrices,
+/// `[batch, n * n]`, for roll-outs that stay on a device. It supports all settings of a [`StructureConfig`].
+/// Custom rules ([`GraphEnv::with_rules`]) remove it.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -58,8 +63,11 @@ impl BayesianStructure {
         }
         let actions = ActionSet::new(Semantics::Labelled).with(AddArc);
         let rules = Knowledge { config: config.clone(), allowed, required };
-        let env = GraphEnv::new(rules, actions, initial)?;
-        Ok(Self { env: env.with_backward(BackwardRule::ByType), config })
+        let mut env = GraphEnv::new(rules, actions, initial)?.with_backward(BackwardRule::ByType);
+        if n <= MAX_TENSOR_NODES {
+            env = env.with_tensors(tensor_form(config.clone()))?;
+        }
+        Ok(Self { env, config })
     }
 
     /// Returns a reference to the graph environment, which trainers and samplers take.

@@ -1,6 +1,7 @@
 use gfn::env::Rows;
 use gfn::graph::GraphStates;
-use gfn::policy::{Features, StateFeatures};
+use gfn::policy::{Features, StateFeatures, TensorFeatures};
+use tch::{Kind, Tensor};
 
 /// The flattened adjacency matrix as features for networks on vectors. A graph has `n * n` features, one for
 /// each ordered pair of nodes. A feature is 1 if the graph has an edge between these nodes, and 0 otherwise.
@@ -43,5 +44,10 @@ impl StateFeatures<GraphStates> for AdjacencyFeatures {
             }
         }
         Features::Dense(values)
+    }
+
+    fn encode_tensor(&self, states: &Tensor) -> Option<TensorFeatures> {
+        let is_valid = states.size()[1] == self.width() as i64;
+        is_valid.then(|| TensorFeatures::Dense(states.to_kind(Kind::Float)))
     }
 }

@@ -8,6 +8,7 @@ Most of the runs have only a few steps, so that the checks take little time.
 import json
 import pathlib
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -216,7 +217,65 @@ def main(program, folder):
     call(*GRID, "--steps", 2000, "--run", folder / "unbroken")
     for key in ["tv", "loss", "log_z"]:
         assert result(folder / "ended/seed-0")[key] == result(folder / "unbroken")[key], key
+    check_seeds(program, call, folder)
     print("run folders and scripts/runs.py: ok")
+
+
+def check_seeds(program, call, folder):
+    """Checks several seeds in one process (`--seeds`)."""
+    grid, run = [*GRID, "--steps", 30], folder / "seeds"
+    several = call(*grid, "--seeds", 3, "--seed", 4, "--threads", 2, "--run", run, "--json")
+    line = json.loads(several.stdout)
+    assert line == result(run) and (line["seed"], line["seeds"], line["threads"]) == (4, 3, 2), line
+    singles = [json.loads(call(*grid, "--seed", seed, "--json").stdout) for seed in (4, 5, 6)]
+    times = {"train_s", "its_per_s", "states_per_s", "phases_ms"}
+    for single, one in zip(singles, line["per_seed"], strict=True):
+        assert single.keys() == one.keys()
+        assert all(single[key] == one[key] for key in single.keys() - times), (single, one)
+        assert one == result(run / f"seed-{one['seed']}")
+    for key in ["tv", "jsd", "loss", "log_z"]:
+        values = [single[key] for single in singles]
+        spread = line["spread"][key]
+        assert len(set(values)) == 3 and (spread["min"], spread["max"]) == (min(values), max(values)), spread
+        assert abs(spread["sd"] - statistics.stdev(values)) < 1e-12 and spread["mean"] == line[key], spread
+        assert abs(line[key] - statistics.mean(values)) < 1e-12
+    assert all(words in several.stderr for words in ["seed 5: wrote", "seed", "metric", "sd"]), several.stderr
+    # A finished seed isn't trained again, and a seed without a result is.
+    before = (run / "seed-4/metrics.jsonl").stat().st_mtime_ns
+    (run / "seed-5/result.json").unlink()
+    again = json.loads(call(*grid, "--seeds", 3, "--seed", 4, "--threads", 2, "--run", run, "--json").stdout)
+    assert before == (run / "seed-4/metrics.jsonl").stat().st_mtime_ns and again["tv"] == line["tv"]
+    # A signal ends all seeds, and the same command resumes them.
+    long = [*GRID, "--steps", 2000, "--seeds", 5, "--threads", 2, "--run", folder / "many", "--json"]
+    ended = subprocess.Popen(
+        [program, *map(str, long)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: all(step(folder / f"many/seed-{seed}") > 50 for seed in (0, 1)), "seeds begin")
+    ended.send_signal(signal.SIGTERM)
+    errors = ended.communicate(timeout=60)[1]
+    assert ended.returncode == 130 and "interrupted: 0 of 5 seeds are done" in errors, errors
+    assert not (folder / "many/seed-2").exists() and not (folder / "many/result.json").exists()
+    resumed = json.loads(call(*long).stdout)
+    call(*GRID, "--steps", 2000, "--run", folder / "one")
+    for key in ["tv", "loss", "log_z"]:
+        assert resumed["per_seed"][0][key] == result(folder / "one")[key], key
+    # A seed that fails is named, after the others have ended.
+    (folder / "bad/seed-1").mkdir(parents=True)
+    (folder / "bad/seed-1/checkpoint").write_text("")
+    errors = call(*grid, "--seeds", 3, "--run", folder / "bad", code=1).stderr
+    assert "the run with seed 1 failed (1 of 3 seeds failed)" in errors, errors
+    assert (folder / "bad/seed-0/result.json").exists() and (folder / "bad/seed-2/result.json").exists()
+    # Flags that make no sense with several seeds are refused.
+    for words, flags in {
+        "--resume is given": ["--resume", folder / "one/checkpoint"],
+        "--threads-for is given": ["--threads-for", "replicas"],
+        "it holds a run of one seed": ["--run", folder / "one"],
+    }.items():
+        errors = call(*grid, "--seeds", 2, *flags, code=1).stderr
+        assert words in errors, errors
+    call(*grid, "--seeds", 0, code=2)
+    missing = ["offline", "--data", folder / "none.safetensors", "--steps", 2, "--seeds", 2]
+    assert "create it by a run without --seeds" in call(*missing, code=1).stderr
 
 
 def result(run):

@@ -132,17 +132,19 @@ impl Drop for Call {
     }
 }
 
+/// A function that is called when this value is dropped, even if the reason is a panic.
+pub(crate) struct AtEnd<F: FnMut()>(pub(crate) F);
+
+impl<F: FnMut()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// Runs `work` without splitting it, for callers that already keep all threads busy.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
-    /// The previous value of `ALONE` (`true` while this thread splits no work), which is restored when this
-    /// guard is dropped, even if `work` panics.
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            ALONE.set(self.0);
-        }
-    }
-    let _restore = Restore(ALONE.replace(true));
+    let before = ALONE.replace(true);
+    let _restore = AtEnd(|| ALONE.set(before));
     work()
 }
 

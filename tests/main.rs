@@ -83,6 +83,7 @@ mod rooms;
 mod run_folders;
 mod sampled_metrics;
 mod scaffolds;
+mod seeds;
 mod seh_frag;
 mod sequence_policies;
 mod settings;

@@ -94,8 +94,13 @@ fn main() -> ExitCode {
         flags::config_file::matches(&program, std::env::args_os()).unwrap_or_else(|error| error.exit());
     run::task_flags::remember(&program, &matches);
     let Some((name, flags)) = matches.subcommand() else { return ExitCode::FAILURE };
-    let task = TASKS.iter().find(|task| task.name == name);
-    match run::members::run(flags, || task.map_or(Ok(()), |task| (task.run)(flags))) {
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else { return ExitCode::FAILURE };
+    let done = if run::seeds::count(flags) > 1 {
+        run::seeds::run(&program, flags, task.run)
+    } else {
+        run::members::run(flags, || (task.run)(flags))
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             run::files::tell(format_args!("error: {error}"));

@@ -255,6 +255,18 @@ pub enum Error {
     /// completed.
     #[error("{0}")]
     Warned(Warning),
+    /// A failure of the run with one of several seeds ([`train_seeds`](crate::run::train_seeds)).
+    #[error("the run with seed {seed} failed ({n_failed} of {n} seeds failed): {source}")]
+    Seed {
+        /// The seed; the first one, if several runs failed.
+        seed: u64,
+        /// The number of runs that failed.
+        n_failed: usize,
+        /// The number of all runs.
+        n: usize,
+        /// The error of the run.
+        source: Box<Self>,
+    },
     /// A picture that can't be drawn.
     #[error("drawing {}: {problem}", path.display())]
     Draw {

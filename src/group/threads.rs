@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use tch::{Tensor, no_grad};
 
 use super::Group;
-use crate::{Error, Result, parallel};
+use crate::parallel::{self, AtEnd};
+use crate::{Error, Result};
 
 /// The time for which a replica spins before it sleeps. Spinning comes first because waking up takes longer
 /// than most waits.
@@ -205,13 +206,4 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
             _ => Err(errors.swap_remove(cause)),
         }
     })
-}
-
-/// A function that is called when this value is dropped, even if the reason is a panic.
-struct AtEnd<F: FnMut()>(F);
-
-impl<F: FnMut()> Drop for AtEnd<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
 }

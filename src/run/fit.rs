@@ -3,18 +3,15 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::Duration;
 
 #[cfg(feature = "signals")]
 use super::interrupt::Interrupt;
 use super::progress::say;
-use super::{Observer, OnWarning, Progress, Record, Warnings};
+use super::seeds::{RunProgress, take_turns};
+use super::{Observer, OnWarning, Record, Warnings};
 use crate::env::Env;
 use crate::train::{StepStats, TrainEnv, Trainer, check_interval};
 use crate::{Error, Result};
-
-/// The time from the start of a run until its progress line appears.
-const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// The reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -312,8 +309,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     ) -> Result<FitOutcome> {
         let mut saved = None;
         let mut progress = (self.shows_progress && trainer.context().group.rank() == 0).then(|| {
-            let line = Progress::new(steps as u64, trainer.context().objective.name());
-            line.resumed_at(trainer.steps_done() as u64).after(PROGRESS_DELAY)
+            RunProgress::new(steps, trainer.steps_done(), trainer.context().objective.name())
         });
         let mut ended = FitOutcome::Done;
         let mut is_place_shown =
@@ -323,7 +319,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             let step = trainer.steps_done();
             let last = step >= steps;
             if let Some(line) = &mut progress {
-                line.update(step as u64, stats.loss, Some(stats.log_z).filter(|log_z| !log_z.is_nan()));
+                line.update(step, stats.loss, Some(stats.log_z).filter(|log_z| !log_z.is_nan()));
             }
             if let (false, Some(times)) = (is_place_shown, trainer.context().rollout_times) {
                 say(&times.to_string());
@@ -341,6 +337,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
                 ended = FitOutcome::Interrupted;
             }
             ended = FitOutcome::from_number(trainer.context().broadcast_from_first(f64::from(ended as u8))?);
+            take_turns();
         }
         if let Some(line) = progress {
             line.finish();

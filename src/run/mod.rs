@@ -8,6 +8,7 @@
 //! | [`MetricsFile`], [`TensorBoard`] | observers that write each step: JSON Lines, event files |
 //! | [`KeepBest`] | an observer that saves the best checkpoint so far |
 //! | [`Warnings`], [`OnWarning`] | an observer that detects training that goes wrong without an error; on by default |
+//! | [`train_seeds`] | several seeds side by side, in one process |
 //! | [`Progress`] | a progress line for custom loops |
 
 mod count_modes;
@@ -19,6 +20,7 @@ mod keep_best;
 mod metrics_file;
 mod observer;
 mod progress;
+mod seeds;
 mod tensorboard;
 mod validation;
 mod warnings;
@@ -32,6 +34,7 @@ pub use keep_best::KeepBest;
 pub use metrics_file::MetricsFile;
 pub use observer::{Metrics, Observer, Record};
 pub use progress::Progress;
+pub use seeds::train_seeds;
 pub use tensorboard::TensorBoard;
 pub use validation::Validation;
 pub use warnings::{OnWarning, Warnings};

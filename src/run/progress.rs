@@ -95,6 +95,16 @@ impl Progress {
         self
     }
 
+    /// Adds steps made before this run to those of [`resumed_at`](Self::resumed_at).
+    pub(super) fn add_resumed(&mut self, steps: u64) {
+        (self.before, self.step) = (self.before + steps, self.step + steps);
+    }
+
+    /// Reports that `steps` more steps are done, as [`update`](Self::update) does.
+    pub(super) fn advance(&mut self, steps: u64, loss: f64, log_z: Option<f64>) {
+        self.update(self.step + steps, loss, log_z);
+    }
+
     /// Reports that `step` steps are done, with the latest loss and log Z. The call is cheap enough for every
     /// step, because the line is redrawn at most ten times a second.
     pub fn update(&mut self, step: u64, loss: f64, log_z: Option<f64>) {
@@ -168,8 +178,10 @@ fn print_through(printer: impl Fn(&str) -> bool + Send + 'static) {
     *PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
 }
 
-/// Prints a line on stderr, above the progress line if a progress line is shown.
+/// Prints a line on stderr, above the progress line if a progress line is shown. The line names the seed if
+/// several seeds are trained.
 pub(super) fn say(line: &str) {
+    let line = &(super::seeds::prefix() + line);
     let printer = PRINTER.lock().unwrap_or_else(PoisonError::into_inner);
     if !printer.as_ref().is_some_and(|print| print(line)) {
         write(line);
@@ -249,6 +261,17 @@ mod tests {
             Progress::on(None, 10, "ring").resumed_at(10).message(Duration::from_secs(2)),
             "10/10  ring"
         );
+    }
+
+    #[test]
+    fn steps_of_several_runs_add_up() {
+        let mut progress = Progress::on(Some(ProgressDrawTarget::hidden()), 40, "grid, 2 seeds");
+        progress.add_resumed(3);
+        progress.advance(1, 0.5, None);
+        progress.add_resumed(4);
+        progress.advance(2, 0.5, None);
+        let message = progress.message(Duration::from_secs(1));
+        assert_eq!(message, "10/40  3.000 it/s  10s left  loss 0.500  grid, 2 seeds");
     }
 
     #[test]

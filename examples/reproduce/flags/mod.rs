@@ -70,13 +70,19 @@ pub(crate) struct Common {
     /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Number of seeds, which are --seed, --seed + 1 and so on. With more than one, each seed trains on one
+    /// thread, --threads seeds side by side; the result has means and spreads, and each seed gets a folder
+    /// seed-N in each folder that a flag names
+    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    seeds: usize,
     /// Number of training steps
     #[arg(long)]
     pub(crate) steps: Option<usize>,
     /// Number of trajectories per training step, including replayed trajectories
     #[arg(long)]
     pub(crate) batch: Option<usize>,
-    /// Number of threads. Results don't depend on it, except with --threads-for replicas or products
+    /// Number of threads, or of seeds that train side by side. Results don't depend on it, except with
+    /// --threads-for replicas or products
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
     /// Work that several threads share

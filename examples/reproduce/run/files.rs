@@ -1,12 +1,23 @@
 //! Output of a run. Files are tested for write access before the run starts. Printing never panics, even if
 //! standard output or standard error is closed or full.
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
 use gfn::{Error, Result};
+
+thread_local! {
+    /// The text that begins the messages of this thread.
+    static PREFIX: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Sets the text that begins all later messages of this thread.
+pub(crate) fn set_prefix(text: String) {
+    PREFIX.set(text);
+}
 
 /// Prints a line to standard output. The line is JSON for programs, or a result.
 ///
@@ -17,9 +28,11 @@ pub(crate) fn print(line: impl Display) -> Result<()> {
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|source| Error::io("standard output", source))
 }
 
-/// Prints a line for users to standard error. Errors of printing are ignored.
+/// Prints a line for users to standard error, after the thread's prefix. Errors of printing are ignored.
 pub(crate) fn tell(line: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    PREFIX.with_borrow(|prefix| {
+        let _ = writeln!(std::io::stderr(), "{prefix}{line}");
+    });
 }
 
 /// Prints a line for users that says that the file at `path` was written.

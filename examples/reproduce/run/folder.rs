@@ -112,6 +112,36 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Returns the result in the folder, if the run with these flags is finished.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the result isn't JSON.
+    pub(crate) fn finished(&self, flags: &TaskFlags) -> Result<Option<Value>> {
+        if !self.result().exists() || self.flags().is_ok_and(|stored| stored.task != flags.task) {
+            return Ok(None);
+        }
+        if !self.flags()?.differences(flags).is_empty() {
+            return Ok(None);
+        }
+        let path = self.result();
+        let text = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
+        let refuse =
+            |error: serde_json::Error| Error::file(&path, format!("it isn't JSON ({error})"), OF_A_RUN);
+        serde_json::from_str(&text).map(Some).map_err(refuse)
+    }
+
+    /// Checks that the folder can hold folders of several seeds: it isn't the folder of one run.
+    ///
+    /// # Errors
+    /// [`Error::File`] for the folder of a run.
+    pub(crate) fn check_for_seeds(&self) -> Result<()> {
+        if !self.settings().exists() {
+            return Ok(());
+        }
+        let remedy = "give a new folder, in which each seed gets a folder of its own";
+        Err(Error::file(&self.0, "it holds a run of one seed", remedy))
+    }
+
     /// Locks the folder until this process ends, so that no other process writes to it.
     fn lock(&self) -> Result<()> {
         static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());

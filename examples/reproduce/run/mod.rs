@@ -4,6 +4,8 @@ mod exact;
 pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod members;
+pub(crate) mod seeds;
+mod spread;
 mod steps;
 pub(crate) mod task_flags;
 mod training;

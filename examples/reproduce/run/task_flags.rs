@@ -1,5 +1,6 @@
 //! The task that this process runs, and the values of its flags.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use clap::builder::ArgAction;
@@ -17,37 +18,66 @@ pub(crate) struct TaskFlags {
     pub(crate) flags: Map<String, Value>,
 }
 
-/// The task and flags of this process. The second entry holds the names of the flags to which the command
-/// line gives a value other than 0 or false.
-static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
+/// The task and flags of a run.
+pub(crate) struct ProcessFlags {
+    pub(crate) flags: TaskFlags,
+    /// The names of the flags to which the command line gives a value other than 0 or false.
+    explicit: Vec<String>,
+}
+
+/// The task and flags of this process.
+static OF_PROCESS: OnceLock<ProcessFlags> = OnceLock::new();
+
+thread_local! {
+    /// The task and flags of this thread, if they differ from those of the process.
+    static OF_THREAD: Cell<Option<&'static ProcessFlags>> = const { Cell::new(None) };
+}
+
+/// Returns the task and flags of this thread: those that were set for it, otherwise those of the process.
+fn current() -> Option<&'static ProcessFlags> {
+    OF_THREAD.get().or_else(|| OF_PROCESS.get())
+}
+
+/// Sets the task and flags that the functions of this module return on this thread.
+pub(crate) fn set_for_thread(flags: &'static ProcessFlags) {
+    OF_THREAD.set(Some(flags));
+}
 
 /// The flags that don't change the results of a run. These flags only choose which files a run reads or
 /// writes, and what a run prints.
-const WITHOUT_EFFECT: [&str; 9] =
-    ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
+const WITHOUT_EFFECT: [&str; 10] =
+    ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json", "seeds"];
 
 /// Stores the task and flags of this process, which the other functions of this module then return.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
-    let Some((all, (_, flags))) = TaskFlags::from_matches(program, matches).zip(matches.subcommand()) else {
-        return;
-    };
-    let mut given = Vec::new();
-    for (name, value) in &all.flags {
-        let id = name.replace('-', "_");
-        let is_flag = flags.try_contains_id(&id).unwrap_or(false);
-        let is_off = [json!(0), json!(0.0), json!(false)].contains(value);
-        if is_flag && flags.value_source(&id) == Some(ValueSource::CommandLine) && !is_off {
-            given.push(format!("--{name}"));
-        }
+    if let Some(flags) = ProcessFlags::from_matches(program, matches) {
+        // A process has only one command line, so a second call has no effect.
+        let _ = OF_PROCESS.set(flags);
     }
-    // A process has only one command line, so a second call has no effect.
-    let _ = OF_PROCESS.set((all, given));
+}
+
+impl ProcessFlags {
+    /// Reads the task and its flags from parsed arguments. Returns `None` if the arguments name no task.
+    pub(crate) fn from_matches(program: &Command, matches: &ArgMatches) -> Option<Self> {
+        let all = TaskFlags::from_matches(program, matches)?;
+        let (_, flags) = matches.subcommand()?;
+        let mut explicit = Vec::new();
+        for (name, value) in &all.flags {
+            let id = name.replace('-', "_");
+            let is_flag = flags.try_contains_id(&id).unwrap_or(false);
+            let is_off = [json!(0), json!(0.0), json!(false)].contains(value);
+            if is_flag && flags.value_source(&id) == Some(ValueSource::CommandLine) && !is_off {
+                explicit.push(format!("--{name}"));
+            }
+        }
+        Some(Self { flags: all, explicit })
+    }
 }
 
 /// Returns an error if the command line gives one of `flags` a value other than 0 or false. Tasks call this
 /// function with flags that have no effect in them.
 pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<()> {
-    let given = OF_PROCESS.get().map_or(&[][..], |(_, given)| given);
+    let given = current().map_or(&[][..], |flags| &flags.explicit);
     match flags.iter().find(|flag| given.iter().any(|name| name == *flag)) {
         Some(flag) => Err(Error::config(flag, "given", expected)),
         None => Ok(()),
@@ -56,15 +86,15 @@ pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<(
 
 /// Returns the name of this process's task with underscores, as it is written to results and checkpoints.
 pub(crate) fn example() -> String {
-    OF_PROCESS.get().map(|(all, _)| all.task.replace('-', "_")).unwrap_or_default()
+    current().map(|all| all.flags.task.replace('-', "_")).unwrap_or_default()
 }
 
 /// Returns the name of this process's task, followed by the given flags that change results. This text is the
 /// title of pictures.
 pub(crate) fn command() -> String {
-    let Some((all, given)) = OF_PROCESS.get() else { return String::new() };
+    let Some(ProcessFlags { flags: all, explicit }) = current() else { return String::new() };
     let mut words = vec![all.task.clone()];
-    for flag in given {
+    for flag in explicit {
         let name = flag.trim_start_matches("--");
         match &all.flags[name] {
             _ if WITHOUT_EFFECT.contains(&name) => {}
@@ -91,9 +121,9 @@ impl TaskFlags {
         })
     }
 
-    /// Returns the task and flags of this process.
+    /// Returns the task and flags of this thread's run.
     pub(crate) fn of_process() -> Option<&'static Self> {
-        OF_PROCESS.get().map(|(flags, _)| flags)
+        current().map(|all| &all.flags)
     }
 
     /// Returns the flags that change results and whose values differ. Each entry is a name, the value in

@@ -7,18 +7,20 @@ use gfn_extras::explore::{Thompson, thompson_step};
 use serde_json::Map;
 
 use super::folder::write_json;
+use super::seeds;
 use super::steps::{StepRecord, Steps, read_steps};
 use super::task_flags::{self, TaskFlags};
 use crate::plot::Scale;
 use crate::prelude::*;
 
 /// The exit code that shells report for a program that was ended by Ctrl-C.
-const INTERRUPTED: i32 = 130;
+pub(super) const INTERRUPTED: i32 = 130;
 
 impl Run<'_> {
     /// Trains a policy with the settings of the flags and with the task's observers. `measure` is called
     /// every few steps, and its time isn't counted as training time. If several threads or processes train
-    /// together, returns `None` for all of them but the first.
+    /// together, returns `None` for all of them but the first. Also returns `None` if a signal interrupted
+    /// the run of one of several seeds.
     pub(super) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -48,7 +50,9 @@ impl Run<'_> {
         let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
         let mut keep = |_: &Trainer<E>, record: &mut Record| {
             stats.steps.push(StepRecord::from_record(record)?);
-            Ok(ControlFlow::Continue(()))
+            seeds::count_steps(1);
+            let ends = seeds::is_interrupted();
+            Ok(if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
         let mut fit = Fit::new(steps);
         if let Some(validation) = &mut validation {
@@ -85,10 +89,12 @@ impl Run<'_> {
             .into_iter()
             .flatten()
             .for_each(|path| report_file(path));
-        if let (FitOutcome::Interrupted, Some(path)) = (ended, &save) {
-            let command = format!("continue with --save {0} --resume {0}", path.display());
-            let remedy = if run.is_some() { "the same command resumes the run" } else { &command };
-            tell(format_args!("interrupted: saved at step {}; {remedy}", trainer.steps_done()));
+        let is_interrupted = ended == FitOutcome::Interrupted || seeds::is_interrupted();
+        if let (true, Some(path)) = (ended != FitOutcome::Done && is_interrupted, &save) {
+            report_interruption(path, run.is_some(), trainer.steps_done());
+            if seeds::interrupt() {
+                return Ok(None);
+            }
             std::process::exit(INTERRUPTED);
         }
         let mut report = Report::new(stats);
@@ -149,6 +155,13 @@ impl Run<'_> {
         }
         Ok(trainer)
     }
+}
+
+/// Tells the user how to continue an interrupted run, whose checkpoint is at `path`.
+fn report_interruption(path: &Path, has_folder: bool, steps_done: usize) {
+    let command = format!("continue with --save {0} --resume {0}", path.display());
+    let remedy = if has_folder { "the same command resumes the run" } else { &command };
+    tell(format_args!("interrupted: saved at step {steps_done}; {remedy}"));
 }
 
 /// The report of a task. The report has the statistics of training, named entries, and panels that are drawn
@@ -231,6 +244,9 @@ impl Run<'_> {
         if let Some(run) = self.common.run_folder() {
             write_json(&run.result(), &line)?;
             report_file(&run.result());
+        }
+        if seeds::keep(&line) {
+            return Ok(());
         }
         // With `--json`, standard output has only the line of JSON, so numbers for users go to standard
         // error.

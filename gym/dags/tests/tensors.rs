@@ -9,8 +9,8 @@ use gfn::nn::MlpConfig;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{Features, MlpPolicy, MlpPolicyConfig, StateFeatures};
-use gfn::rollout::{RolloutPlace, Sampler};
-use gfn::train::{Batch, Trainer, TrainerConfig};
+use gfn::rollout::RolloutPlace;
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::*;
 use tch::{Device, Kind, Tensor};
@@ -268,6 +268,7 @@ fn train(on_tensors: bool, seed: u64) -> (f64, f64) {
         batch: 32,
         adam: AdamConfig { lr: 1e-2, log_z_lr: 1e-1, ..AdamConfig::default() },
         lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps: STEPS },
+        rollouts: if on_tensors { RolloutPlace::Device } else { RolloutPlace::Host },
         ..TrainerConfig::default()
     };
     let objective = TrajectoryBalance;
@@ -278,17 +279,8 @@ fn train(on_tensors: bool, seed: u64) -> (f64, f64) {
         Distances::between(&sampled.probs, posterior.probs()).unwrap().tv
     };
     let before = distance(&trainer);
-    trainer.step().unwrap();
-    let exploration = gfn::distribution::Exploration::epsilon(0.1).unwrap();
-    for _ in 1..STEPS {
-        let sampler = Sampler::new(trainer.env(), trainer.policy()).exploration(exploration);
-        let place = if on_tensors { RolloutPlace::Device } else { RolloutPlace::Host };
-        let walks = sampler.place(place).forward(32, &mut rng).unwrap();
-        let mut batch = Batch::from(walks);
-        let scores = trainer.score(&mut batch).unwrap();
-        let loss = trainer.loss(&scores).unwrap();
-        trainer.apply(&loss, &scores).unwrap();
-        trainer.advance(batch, &scores).unwrap();
+    for _ in 0..STEPS {
+        trainer.step().unwrap();
     }
     (before, distance(&trainer))
 }

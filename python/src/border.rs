@@ -32,6 +32,11 @@ pub(crate) trait Border<S>: Send + Sync {
         false
     }
 
+    /// Returns `true` if states can be a tensor of whole numbers with a row per state.
+    fn has_tensors(&self) -> bool {
+        false
+    }
+
     /// Returns the encoding of states as vectors; `None` if states can't be encoded as vectors of a fixed
     /// width.
     fn features(&self) -> Option<Box<dyn StateFeatures<S>>> {
@@ -183,6 +188,10 @@ impl Border<VectorStates> for VectorBorder {
             }
         }
         VectorStates::from_flat(self.width, values).map_err(to_exception)
+    }
+
+    fn has_tensors(&self) -> bool {
+        true
     }
 
     fn features(&self) -> Option<Box<dyn StateFeatures<VectorStates>>> {

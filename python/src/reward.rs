@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gfn::env::{Reward, Rows};
+use gfn::env::{Reward, Rows, TensorReward};
 use gfn::{Error, Result};
 use gfn_extras::condition::ConditionedReward;
 use gfn_gym::diffusion::Target;
@@ -11,7 +11,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use serde_json::Value;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use crate::border::Border;
 use crate::conditions::{Conditions, check_takes_conditions};
@@ -19,7 +19,7 @@ use crate::errors::{Outcome, call_python};
 use crate::kinds::{AnyReward, PyEnv, Space};
 use crate::references::{Object, References};
 use crate::settings::Settings;
-use crate::tensors;
+use crate::tensors::{self, PyTensor};
 
 /// A reward in the form that Python passes: the settings `{class: settings}` of one of the library's rewards,
 /// or a function; and the number of results to cache, if the reward is cached.
@@ -103,7 +103,13 @@ pub(crate) fn build<E: PyEnv>(
             target,
         });
     }
-    Ok(BuiltReward { reward: rewards.remove(0), conditioned: None, target })
+    let reward = rewards.remove(0);
+    if conditions.is_some() && reward.on_tensors().is_some() {
+        let expected = "a function of arrays of states and of conditions, because a TensorReward gets no \
+            conditions";
+        return Err(Error::config("the reward under conditions", "TensorReward", expected).into());
+    }
+    Ok(BuiltReward { reward, conditioned: None, target })
 }
 
 /// A reward behind a lock, so that only one thread at a time calls it.
@@ -132,6 +138,8 @@ pub(crate) fn class_name(settings: &Value) -> &str {
 
 /// The name of the optional method of a reward that returns log R of unfinished states.
 const PARTIAL: &str = "partial_log_reward";
+/// The name of the method of a `TensorReward` that returns log R of states which are a tensor.
+const ON_TENSORS: &str = "on_tensors";
 
 /// A reward that is a Python function of a batch of states, and of their conditions if there are any. The
 /// function returns log R of each state.
@@ -142,6 +150,8 @@ struct PyReward<S> {
     function: Object,
     /// The method that returns log R of unfinished states, if there is one.
     partial: Option<&'static str>,
+    /// `true` if the function is a `TensorReward`.
+    has_tensors: bool,
     border: Arc<dyn Border<S>>,
 }
 
@@ -159,7 +169,14 @@ impl<S: Rows + 'static> PyReward<S> {
             Some(_) => Some(PARTIAL),
             None => border.is_always_final().then_some("__call__"),
         };
-        Ok(Self { function, partial, border })
+        let has_tensors = object.hasattr(ON_TENSORS)?;
+        if has_tensors && !border.has_tensors() {
+            return Err(PyTypeError::new_err(
+                "the reward is a TensorReward, but states are no vectors of whole numbers: expected an \
+                 environment of vectors, or a function of a batch of states",
+            ));
+        }
+        Ok(Self { function, partial, has_tensors, border })
     }
 
     /// Calls a method of the Python function with states, and with their conditions if there are any.
@@ -196,5 +213,19 @@ impl<S: Rows + 'static> Reward<S> for PyReward<S> {
 
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         self.partial.map(|method| self.call(method, states, conditions)).transpose()
+    }
+    fn on_tensors(&self) -> Option<&dyn TensorReward> {
+        self.has_tensors.then_some(self)
+    }
+}
+
+impl<S> TensorReward for PyReward<S> {
+    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+        let call = |py: Python<'_>| {
+            let states = tensors::to_python(py, states)?;
+            self.function.bind(py).call_method1(ON_TENSORS, (states,))?.extract()
+        };
+        let PyTensor(log_rewards) = tch::no_grad(|| call_python("the reward", call))?;
+        Ok(log_rewards.detach().to_kind(Kind::Double))
     }
 }

@@ -96,6 +96,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`ReplayPath::Stored`", "\"stored\""),
     ("`ReplayPath::PolicyBackward`", "\"policy_backward\""),
     ("`tch::no_grad`", "`torch.no_grad`"),
+    ("`TensorEnv::n_values`", "`values`"),
 ];
 
 /// Replaces the Rust phrases in a message by Python phrases.

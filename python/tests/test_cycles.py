@@ -7,6 +7,7 @@ import weakref
 import gfn_rs as gfn
 import numpy as np
 import pytest
+import torch
 from test_modules import Messages, module_trainer
 
 
@@ -145,6 +146,37 @@ def with_vector_rules():
     return rules
 
 
+class TensorRules(gfn.TensorRules):
+    """The rules of a single move, and a reward of tensors."""
+
+    held = None
+
+    def initial(self):
+        return torch.tensor([0])
+
+    def masks(self, states):
+        return states == 0
+
+    def step(self, states, moves):
+        return torch.ones_like(states)
+
+    def backward_masks(self, states):
+        return states == 1
+
+    def backward_step(self, states, moves):
+        return torch.zeros_like(states)
+
+    def _reward(self, states):
+        return torch.zeros(len(states))
+
+
+def with_tensor_rules():
+    rules = TensorRules()
+    reward = gfn.TensorReward(rules._reward)
+    rules.held = gfn.Trainer(gfn.TensorEnv(rules, 1, 2, 1), reward, gfn.Mlp((4,)), batch=2).fit(2)
+    return rules
+
+
 def rules_of_an_environment():
     rules = Rules()
     rules.held = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, start=2, labelled=True)
@@ -177,6 +209,7 @@ CYCLES = [
     with_several_rewards,
     with_graph_rules,
     with_vector_rules,
+    with_tensor_rules,
     rules_of_an_environment,
     with_module,
     with_teacher,

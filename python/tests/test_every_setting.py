@@ -212,6 +212,28 @@ class Spread(gfn.EnvRules):
         return states - np.eye(2, dtype=int)[moves]
 
 
+class TensorSpread(gfn.TensorRules):
+    """The rules of `Spread` as functions of tensors."""
+
+    def __init__(self, start=0, width=2):
+        self.start, self.one = start, torch.eye(width, dtype=torch.int64)
+
+    def initial(self):
+        return torch.full((len(self.one),), self.start)
+
+    def masks(self, states):
+        return states < 4
+
+    def step(self, states, moves):
+        return states + self.one[moves]
+
+    def backward_masks(self, states):
+        return states > self.start
+
+    def backward_step(self, states, moves):
+        return states - self.one[moves]
+
+
 def of_problem(env):
     return run(env, gfn.SizeReward(), NETS["graphs"])
 
@@ -393,6 +415,13 @@ CASES = [
         for_env(),
         dict(rules=Spread(), width=2, values=8, n_moves=2),
         dict(rules=Spread(2), width=3, values=6, n_moves=3, n_backward_moves=3, has_exit=False),
+    ),
+    (
+        gfn.TensorEnv,
+        for_env(),
+        dict(rules=TensorSpread(), width=2, values=8, n_moves=2),
+        dict(rules=TensorSpread(2), width=3, values=6, n_moves=3, n_backward_moves=3)
+        | dict(has_exit=False, n_steps=3),
     ),
     # The following cases are policies.
     (
@@ -1034,6 +1063,10 @@ REFUSED = {
     ("Env", "n_moves"): "`masks` gave an array of bool",
     ("Env", "n_backward_moves"): "n_backward_moves",
     ("Env", "has_exit"): "`masks` gave an array of bool",
+    ("TensorEnv", "width"): "`initial` gave one of torch.int64, of shape [2]",
+    ("TensorEnv", "n_moves"): "`masks` gave one of torch.bool, of shape [1, 2]",
+    ("TensorEnv", "n_backward_moves"): "n_backward_moves",
+    ("TensorEnv", "n_steps"): "always 3, as `n_steps` says",
     ("Diffusion", "rate"): "Diffusion.rate",
     ("Diffusion", "beta_min"): "Diffusion.beta_min",
     ("Diffusion", "beta_max"): "Diffusion.beta_max",

@@ -77,6 +77,28 @@ def fill_bins() -> gfn.Trainer[Vectors]:
     )
 
 
+class Count(gfn.TensorRules):
+    def initial(self) -> torch.Tensor:
+        return torch.tensor([0])
+
+    def masks(self, states: torch.Tensor) -> torch.Tensor:
+        return states < 3
+
+    def step(self, states: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
+        return states + 1
+
+    def backward_masks(self, states: torch.Tensor) -> torch.Tensor:
+        return states > 0
+
+    def backward_step(self, states: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
+        return states - 1
+
+
+def count() -> gfn.Trainer[Vectors]:
+    reward = gfn.TensorReward(lambda states: states.sum(1).double())
+    return gfn.Trainer(gfn.TensorEnv(Count(), width=1, values=5, n_moves=1), reward, gfn.Mlp()).fit(10)
+
+
 def log_qed(molecules: gfn.Graphs) -> list[float]:
     return [float(len(smiles)) for smiles in molecules.smiles]
 

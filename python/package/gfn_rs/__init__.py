@@ -237,6 +237,7 @@ from ._structures import (  # noqa: E402
     expected_shd,
     structure_marginals,
 )
+from ._tensors import TensorEnv, TensorReward, TensorRules  # noqa: E402
 from ._training import BufferContents, Trainer, TrainingWarning  # noqa: E402
 from ._trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 from ._updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
@@ -415,6 +416,9 @@ __all__ = [
     "TableReward",
     "Teacher",
     "Temperature",
+    "TensorEnv",
+    "TensorReward",
+    "TensorRules",
     "Thompson",
     "TokenSequence",
     "TopK",

@@ -466,6 +466,10 @@ class EnvRules:
         return moves
 
 
+# The names of the methods of `EnvRules`. Rules must define all methods but the last two.
+STEPPED = ("initial", "masks", "step", "backward_masks", "backward_step", "reverse", "backward_reverse")
+
+
 @dataclass(frozen=True)
 class Env(Environment[Whole]):
     """A custom environment of vectors whose moves are functions, for environments that no other class can
@@ -495,6 +499,11 @@ class Env(Environment[Whole]):
     Coverage(visited=8, states=8)
     """
 
+    _base: ClassVar[type] = EnvRules
+    """The base class of rules."""
+    _methods: ClassVar[tuple[str, ...]] = STEPPED
+    """The names of the methods of rules, which must define the first five."""
+
     rules: Any
     width: int = field(metadata=bounds(1))
     values: int = field(metadata=_VALUES)
@@ -506,14 +515,15 @@ class Env(Environment[Whole]):
         return [self._values(), type(self.rules).__name__]
 
     def _new_env(self) -> _gfn.Env:
+        base = self._base.__name__
         if self.rules is None:
-            raise TypeError("rules is None: expected an object like `EnvRules`")
-        check_rules(self.rules, *_STEPPED)
-        missing = [name for name in _STEPPED[:5] if not self._has(name)]
+            raise TypeError(f"rules is None: expected an object like `{base}`")
+        check_rules(self.rules, *self._methods)
+        missing = [name for name in self._methods[:5] if not self._has(name)]
         if missing:
             raise TypeError(
-                f"rules has no method {', '.join(missing)}: expected all methods of `EnvRules` except for "
-                "reverse and backward_reverse"
+                f"rules has no method {', '.join(missing)}: expected all methods of `{base}` except for "
+                f"{' and '.join(self._methods[5:])}"
             )
         if self._has("reverse") != self._has("backward_reverse"):
             raise TypeError(
@@ -523,9 +533,9 @@ class Env(Environment[Whole]):
         return _gfn.Env(self._by_class(), self.rules)
 
     def _has(self, method: str) -> bool:
-        """Returns True if the rules define this method, instead of inheriting it from `EnvRules`."""
+        """Returns True if the rules define this method, instead of inheriting it."""
         own = getattr(self.rules, method, None)
-        return callable(own) and getattr(own, "__func__", own) is not getattr(EnvRules, method)
+        return callable(own) and getattr(own, "__func__", own) is not getattr(self._base, method)
 
     def _values(self) -> dict[str, Any]:
         names = ("width", "values", "n_moves", "n_backward_moves", "has_exit")
@@ -533,7 +543,3 @@ class Env(Environment[Whole]):
             **{name: plain(getattr(self, name), name) for name in names},
             "reverses": self._has("reverse"),
         }
-
-
-# The names of the methods of `EnvRules`. Rules must define all methods but the last two.
-_STEPPED = ("initial", "masks", "step", "backward_masks", "backward_step", "reverse", "backward_reverse")

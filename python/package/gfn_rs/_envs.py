@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 from typing import Any, Iterable, Literal, NamedTuple, Sequence
@@ -66,7 +66,7 @@ class Environment(Walkable[States], Settings):
         return Coverage(*self._env.check(count(walks, "walks", 1), check_seed(seed)))
 
     def __reduce__(self) -> Any:
-        values = [getattr(self, name) for name in self.__dataclass_fields__]  # type: ignore[attr-defined]
+        values = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
         return type(self), tuple(values)
 
 

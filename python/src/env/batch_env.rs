@@ -18,28 +18,20 @@ use crate::states::{entries, whole};
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchEnvSettings {
-    width: usize,
-    values: usize,
+    pub(super) width: usize,
+    pub(super) values: usize,
     n_moves: usize,
     n_backward_moves: Option<usize>,
-    has_exit: bool,
+    pub(super) has_exit: bool,
     /// `true` if the rules define the method `reverse`, which returns the index of the backward move that
     /// undoes each move. If `false`, a move and the move that undoes it have the same index.
-    reverses: bool,
+    pub(super) reverses: bool,
 }
 
 impl BatchEnvSettings {
     /// Builds the environment. The initial states are the result of a method of the rules.
     pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
-        let Some(rules) = rules else {
-            return Err(Error::config("rules", "None", "an object like `EnvRules`"));
-        };
-        let n_backward = self.n_moves(Direction::Backward);
-        if n_backward != self.n_moves && !self.reverses {
-            let expected = "the value of `n_moves`, or rules with the methods `reverse` and \
-                `backward_reverse`, which return the move that undoes a given move";
-            return Err(Error::config("n_backward_moves", n_backward, expected));
-        }
+        let rules = self.check(rules)?;
         let mut env =
             BatchEnv { settings: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
         let initial = failures.call(|py| env.ask(py, "initial", &[self.width], self.values, ()));
@@ -47,8 +39,19 @@ impl BatchEnvSettings {
         Ok(Space::vectors(VectorEnv::from_env(env, self.values)))
     }
 
+    /// Checks the numbers of moves, and returns the rules.
+    pub(super) fn check(&self, rules: Option<Object>) -> Result<Object> {
+        let n_backward = self.n_moves(Direction::Backward);
+        if n_backward != self.n_moves && !self.reverses {
+            let expected = "the value of `n_moves`, or rules with the methods `reverse` and \
+                `backward_reverse`, which return the move that undoes a given move";
+            return Err(Error::config("n_backward_moves", n_backward, expected));
+        }
+        rules.ok_or_else(|| Error::config("rules", "None", "an object like `EnvRules` or `TensorRules`"))
+    }
+
     /// Returns the number of moves in a direction, without the exit.
-    fn n_moves(&self, direction: Direction) -> usize {
+    pub(super) fn n_moves(&self, direction: Direction) -> usize {
         match direction {
             Direction::Forward => self.n_moves,
             Direction::Backward => self.n_backward_moves.unwrap_or(self.n_moves),
@@ -71,7 +74,7 @@ struct BatchEnv {
 
 /// Returns a placeholder error for rules that raised an exception. The caller raises the exception instead of
 /// this error.
-fn failed() -> Error {
+pub(super) fn failed() -> Error {
     Error::config("the rules of the environment", "an error that they raised", "answers")
 }
 

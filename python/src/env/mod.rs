@@ -7,17 +7,20 @@ mod declared_vectors;
 mod rules;
 mod spec;
 mod steps;
+mod tensor_env;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
 use declared::restrict_by_rules;
 use gfn::Rng;
-use gfn::contract::{Budget, Coverage, WaysBack, check_env, check_graph_env};
+use gfn::contract::{Budget, Coverage, WaysBack, check_env, check_graph_env, check_tensors};
+use gfn::env::{Env as _, Rows, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphState};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
+use tch::Tensor;
 
 pub(crate) use rules::{FailureCheck, Failures};
 pub(crate) use spec::{EnvSpec, token_sequence};
@@ -81,7 +84,7 @@ impl Env {
         }
         // If backward moves led to unreachable states, training would learn a wrong distribution without an
         // error. So backward moves are checked now. Graph environments are checked by each trainer instead.
-        if matches!(env.spec, EnvSpec::VectorEnv(_) | EnvSpec::Env(_)) {
+        if matches!(env.spec, EnvSpec::VectorEnv(_) | EnvSpec::Env(_) | EnvSpec::TensorEnv(_)) {
             check_walks(&space, &failures, N_WALKS, 0)?;
         }
         env.space = env.rules.is_none().then_some(space);
@@ -249,7 +252,7 @@ fn check_walks(
             check_env(env, budget, rng)
         }
         ByKind::Graphs(space) => check_graph_env(&space.env, budget, rng),
-        ByKind::Vectors(space) => check_env(&space.env, budget, rng),
+        ByKind::Vectors(space) => check_vectors(&space.env, budget, walks, rng),
         ByKind::Box(_) | ByKind::Line(_) | ByKind::Diffusion(_) => Err(points()),
     };
     failures.raise()?;
@@ -259,4 +262,14 @@ fn check_walks(
         WaysBack::Sample { .. } => None,
     };
     Ok((n_visited, states))
+}
+
+/// Checks an environment of vectors and, if it has a form whose states are a tensor, this form.
+fn check_vectors(env: &VectorEnv, budget: Budget<'_>, walks: usize, rng: &mut Rng) -> gfn::Result<Coverage> {
+    let coverage = check_env(env, budget, rng)?;
+    if env.tensor_form().is_some() {
+        let zero = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
+        check_tensors(env, &zero, walks, rng)?;
+    }
+    Ok(coverage)
 }

@@ -19,6 +19,7 @@ use super::batch_env::BatchEnvSettings;
 use super::declared::GraphDeclaration;
 use super::declared_vectors::VectorDeclaration;
 use super::rules::Failures;
+use super::tensor_env::TensorEnvSettings;
 use crate::kinds::{AnySpace, ByKind, GraphDetails, NamedStructures, Space};
 use crate::molecules::{MoleculeCodecs, Reading};
 use crate::references::Object;
@@ -48,6 +49,7 @@ pub(crate) enum EnvSpec {
     ToyDag {},
     VectorEnv(VectorDeclaration),
     Env(BatchEnvSettings),
+    TensorEnv(TensorEnvSettings),
     Box { ndim: usize, delta: f64, polar: bool },
     Line { n_steps: usize },
     Diffusion { dim: usize, steps: usize, sigma: f64, process: ProcessKind },
@@ -110,6 +112,7 @@ impl EnvSpec {
             }
             Self::VectorEnv(declaration) => return Ok(ByKind::Vectors(declaration.build(rules, failures)?)),
             Self::Env(settings) => return Ok(ByKind::Vectors(settings.build(rules, failures)?)),
+            Self::TensorEnv(settings) => return Ok(ByKind::Vectors(settings.build(rules, failures)?)),
             vectors => return vectors.build_vectors(),
         };
         Ok(Space::graphs(env, GraphDetails::Plain))

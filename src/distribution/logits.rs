@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::blocks::positions;
 use crate::rows::Masks;
-use crate::tensor::to_host;
+use crate::tensor::{fetch_all, to_host, upload};
 
 /// The logits of all slots of a batch of states, legal or not.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl Logits {
                 penalties.fill(0.0);
             }
         }
-        let penalties = Tensor::from_slice(&penalties).view_as(&blocks[0]).to_device(blocks[0].device());
+        let penalties = upload(&penalties, blocks[0].device()).view_as(&blocks[0]);
         self.log_probs_with(&penalties)
     }
 
@@ -147,8 +147,8 @@ impl Logits {
             (LogitSource::Host(logits), None) => legal_of(masks, logits, f64::from),
             (LogitSource::Blocks(blocks), None) => {
                 let mut flat = Vec::new();
-                for block in blocks {
-                    flat.append(&mut to_host(block));
+                for block in fetch_all(&blocks.iter().collect::<Vec<_>>()) {
+                    flat.append(&mut to_host(&block));
                 }
                 positions(masks).into_iter().map(|position| flat[position as usize]).collect()
             }
@@ -182,11 +182,11 @@ fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
     let positions = positions(masks);
     let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
-    if whole { flat } else { flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())) }
+    if whole { flat } else { flat.index_select(0, &upload(&positions, flat.device())) }
 }
 
 /// Returns the index of the state of each legal slot, `[legal]`.
 fn states(masks: &Masks, device: Device) -> Tensor {
     let states = (0..masks.len()).flat_map(|row| std::iter::repeat_n(row as i64, masks.n_legal(row)));
-    Tensor::from_slice(&states.collect::<Vec<_>>()).to_device(device)
+    upload(&states.collect::<Vec<_>>(), device)
 }

@@ -1,9 +1,9 @@
-//! The optimizer Adam with decoupled weight decay. Adam updates parameters on a CPU in one pass over slices,
-//! and parameters on other devices by tensor operations.
+//! The optimizer Adam with decoupled weight decay. Adam updates f32 parameters on a CPU in one pass over
+//! slices, and the other parameters of a group together by tensor operations.
 
 use tch::{Kind, Tensor};
 
-use super::slots::{Slot, Slots, dense};
+use super::slots::{Slot, Slots};
 use super::update::Rule;
 use super::{AdamConfig, Optimizer, StepReport};
 use crate::nn::{Group, Parameters};
@@ -62,7 +62,8 @@ impl Optimizer for Adam {
 
     /// Updates every parameter from its gradient. Gradients are set to zero afterwards, even after an error.
     ///
-    /// f32 parameters on a CPU are changed in place. As with any in-place operation of libtorch, no other
+    /// Parameters on a device or of type f64 are moved into one block of memory per group, so that they don't
+    /// share memory with other tensors afterwards. f32 parameters on a CPU stay where they are. As with any in-place operation of libtorch, no other
     /// thread may use the parameters during the step. A loss computed before the step can't be differentiated
     /// after the step: `f_backward` returns libtorch's error, and `backward` panics.
     ///
@@ -74,9 +75,9 @@ impl Optimizer for Adam {
         let config = self.config;
         let check =
             |slot: &Slot<2>, grad: &Tensor, clip, lr| check_square(slot, grad, config.beta2, clip, lr);
-        self.slots.step(config.max_norm, check, |slot, grad, clip, lr| {
-            let t = slot.steps as f64;
-            let weight_decay = if slot.parameter.group == Group::Network { config.weight_decay } else { 0.0 };
+        self.slots.step(config.max_norm, check, |block, clip, lr| {
+            let t = block.steps as f64;
+            let weight_decay = if block.group == Group::Network { config.weight_decay } else { 0.0 };
             let rule = Rule {
                 clip,
                 beta1: config.beta1,
@@ -86,8 +87,8 @@ impl Optimizer for Adam {
                 step: lr / (1.0 - config.beta1.powf(t)),
                 scale: (1.0 - config.beta2.powf(t)).sqrt().recip(),
             };
-            let [m, v] = &mut slot.moments;
-            rule.apply_to_tensors(&mut slot.parameter.tensor, grad, m, v)
+            let [m, v] = &mut block.moments;
+            rule.apply_to_tensors(&mut block.parameter, &mut block.gradient, m, v)
         })
     }
 
@@ -109,12 +110,12 @@ impl Optimizer for Adam {
 /// Checks that this gradient doesn't make the parameter's second moments overflow f32. Second moments in f64
 /// can't overflow if the norm of the gradients is finite.
 fn check_square(slot: &Slot<2>, grad: &Tensor, beta2: f64, clip: f64, lr: f64) -> Result<()> {
-    let square = dense(grad)?.f_to_kind(Kind::Double)?.f_mul_scalar(clip)?.f_square()?;
+    let square = grad.f_to_kind(Kind::Double)?.f_mul_scalar(clip)?.f_square()?;
     let before = slot.moments[1].f_to_kind(Kind::Double)?.f_mul_scalar(beta2)?;
     let largest = before.f_add(&square.f_mul_scalar(1.0 - beta2)?)?.f_max()?.f_double_value(&[])?;
     if slot.parameter.tensor.kind() != Kind::Float || largest <= MAX_MOMENT {
         return Ok(());
     }
-    let largest = dense(grad)?.f_abs()?.f_max()?.f_double_value(&[])?;
+    let largest = grad.f_abs()?.f_max()?.f_double_value(&[])?;
     Err(Error::GradientOverflow { parameter: slot.parameter.name.clone(), largest, lr })
 }

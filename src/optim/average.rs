@@ -3,7 +3,8 @@
 use tch::{Tensor, no_grad};
 
 use crate::error::check_setting;
-use crate::nn::{ParameterBackup, Parameters};
+use crate::nn::{Group, ParameterBackup, Parameters};
+use crate::tensor::flat;
 use crate::{Error, Result};
 
 /// An exponential moving average of a model's parameters, for sampling or evaluation. The average changes
@@ -51,13 +52,13 @@ impl Average {
     pub fn update(&mut self, parameters: &Parameters) -> Result<()> {
         self.check(parameters)?;
         no_grad(|| {
-            for ((_, average), (_, tensor)) in self.values.iter_mut().zip(trained(parameters)) {
+            for (mut average, tensor) in self.pairs(parameters)? {
                 // `lerp_` computes `a + (1 - decay) (p - a)`, where `a` is the average and `p` is the
                 // parameter.
-                let _ = average.lerp_(tensor, 1.0 - self.decay);
+                let _ = average.lerp_(&tensor, 1.0 - self.decay);
             }
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Sets the average to the current values of the parameters.
@@ -66,9 +67,10 @@ impl Average {
     /// [`Error::Config`] for the parameters of another model.
     pub(crate) fn restart(&mut self, parameters: &Parameters) -> Result<()> {
         self.check(parameters)?;
-        let now = trained(parameters).zip(&mut self.values);
-        no_grad(|| now.for_each(|((_, tensor), (_, average))| average.copy_(tensor)));
-        Ok(())
+        no_grad(|| {
+            self.pairs(parameters)?.iter_mut().for_each(|(average, tensor)| average.copy_(tensor));
+            Ok(())
+        })
     }
 
     /// Runs `f` while the parameters have the values of the average, and restores the parameters' previous
@@ -126,6 +128,23 @@ impl Average {
             }
         });
         Ok(())
+    }
+
+    /// Returns each average with its parameter. The parameters of a group that an optimizer has moved into one
+    /// block of memory are a single pair of blocks.
+    fn pairs(&self, parameters: &Parameters) -> Result<Vec<(Tensor, Tensor)>> {
+        let mut pairs = Vec::new();
+        for group in [Group::Network, Group::LogZ] {
+            let trained = parameters.iter().filter(|p| p.tensor.requires_grad());
+            let members = trained.zip(&self.values).filter(|(parameter, _)| parameter.group == group);
+            let shared = members.map(|(p, (_, average))| (average.shallow_clone(), p.tensor.shallow_clone()));
+            let (mut averages, tensors): (Vec<Tensor>, Vec<Tensor>) = shared.unzip();
+            match flat::view(&tensors).filter(|_| tensors.len() > 1) {
+                Some(block) => pairs.push((flat::merge(&mut averages)?, block)),
+                None => pairs.extend(averages.into_iter().zip(tensors)),
+            }
+        }
+        Ok(pairs)
     }
 
     fn check(&self, parameters: &Parameters) -> Result<()> {

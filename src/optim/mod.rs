@@ -8,6 +8,8 @@ mod optimizer;
 mod schedule;
 mod sgd;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use adam::Adam;

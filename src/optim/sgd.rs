@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use super::config::{check_norm, check_rate, is_decay};
-use super::slots::{Slot, Slots, dense};
+use super::slots::{Block, Slots};
 use super::{Optimizer, StepReport};
 use crate::Result;
 use crate::error::check_setting;
@@ -82,11 +82,11 @@ impl Optimizer for Sgd {
 
     fn step(&mut self) -> Result<StepReport> {
         let SgdConfig { momentum, max_norm, .. } = self.config;
-        let update = |slot: &mut Slot<1>, grad: &mut Tensor, clip, lr| {
-            let [velocity] = &mut slot.moments;
-            let _ = velocity.f_mul_scalar_(momentum)?.f_add_(&dense(grad)?.f_mul_scalar(clip)?)?;
-            let _ = slot.parameter.tensor.f_sub_(&velocity.f_mul_scalar(lr)?)?;
-            let _ = grad.f_zero_()?;
+        let update = |block: &mut Block<1>, clip, lr| {
+            let Block { parameter, gradient, moments: [velocity], .. } = block;
+            let _ = velocity.f_mul_scalar_(momentum)?.f_add_(&gradient.f_mul_scalar(clip)?)?;
+            let _ = parameter.f_sub_(&velocity.f_mul_scalar(lr)?)?;
+            let _ = gradient.f_zero_()?;
             Ok(())
         };
         self.slots.step(max_norm, |_, _, _, _| Ok(()), update)

@@ -3,7 +3,6 @@
 
 use tch::Tensor;
 
-use super::slots::dense;
 use crate::Result;
 use crate::tensor::slices;
 
@@ -67,7 +66,8 @@ impl Rule {
     }
 
     /// Makes the update of [`apply`](Self::apply) for tensors, and sets the gradient to zero. f32 tensors on
-    /// the host are updated as slices, and other tensors by tensor operations.
+    /// the host are updated as slices, and other tensors by tensor operations. Autograd isn't told that slices
+    /// changed.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
@@ -75,20 +75,12 @@ impl Rule {
         m: &mut Tensor,
         v: &mut Tensor,
     ) -> Result<()> {
-        let mut pass = |p: &mut Tensor, g: &mut Tensor| {
-            slices::write(p, g, |p, g| slices::write(m, v, |m, v| self.apply(p, g, m, v))).flatten()
-        };
-        if pass(p, g).is_some() {
-            return Ok(slices::mark_modified(p)?);
+        let pass = slices::write(p, g, |p, g| slices::write(m, v, |m, v| self.apply(p, g, m, v))).flatten();
+        if pass.is_some() {
+            return Ok(());
         }
-        // A sparse or strided gradient can't be accessed as a slice, so it is copied to a dense, contiguous
-        // tensor.
-        let mut copy = dense(g)?.f_contiguous()?.copy();
+        let grad = g.f_mul_scalar(self.clip)?;
         let _ = g.f_zero_()?;
-        if pass(p, &mut copy).is_some() {
-            return Ok(slices::mark_modified(p)?);
-        }
-        let grad = copy.f_mul_scalar(self.clip)?;
         let _ = m.f_mul_scalar_(self.beta1)?;
         let _ = m.f_add_(&grad.f_mul_scalar(1.0 - self.beta1)?)?;
         let _ = v.f_mul_scalar_(self.beta2)?;

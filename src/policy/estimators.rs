@@ -7,6 +7,7 @@ use crate::env::{Direction, Masks};
 use crate::nn::{NetworkOutput, Parameters};
 use crate::policy::Evaluation;
 use crate::quantity::{Quantities, Quantity};
+use crate::tensor::to_device;
 use crate::{Error, Result};
 
 /// Checks and returns the conditions of `n_states` states, `[n_states, n_conditions]`, in the dtype and on
@@ -24,7 +25,7 @@ pub(super) fn checked_conditions(
     match conditions {
         None if n_conditions == 0 => Ok(None),
         Some(c) if c.size() == expected => {
-            Ok(Some(c.to_device(parameters.device()).to_kind(parameters.kind())))
+            Ok(Some(to_device(c, parameters.device()).to_kind(parameters.kind())))
         }
         conditions => Err(Error::shape(
             "the conditions",

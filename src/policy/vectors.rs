@@ -8,6 +8,7 @@ use super::{Features, TensorFeatures};
 use crate::nn::{
     Activation, HostLinear, HostMlp, LayerInputs, LayerNorm, Linear, Mlp, MlpConfig, Scope, WeightNoise,
 };
+use crate::tensor::upload;
 use crate::{Error, Result};
 
 /// The vectors of a batch of states, on a device and with valid shapes.
@@ -37,15 +38,11 @@ impl EncodedVectors {
         let k = features.check(n, width)?;
         Ok(match features {
             Features::Dense(values) => {
-                let values = Tensor::from_slice(&values).view([n as i64, width as i64]);
-                Self::Dense(values.to_device(device).to_kind(kind))
+                Self::Dense(upload(&values, device).view([n as i64, width as i64]).to_kind(kind))
             }
             Features::Active(columns) => {
                 let offsets: Vec<i64> = (0..n).map(|i| (i * k) as i64).collect();
-                Self::Active {
-                    columns: Tensor::from_slice(&columns).to_device(device),
-                    offsets: Tensor::from_slice(&offsets).to_device(device),
-                }
+                Self::Active { columns: upload(&columns, device), offsets: upload(&offsets, device) }
             }
         })
     }

@@ -308,9 +308,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<FitOutcome> {
         let mut saved = None;
-        let mut progress = (self.shows_progress && trainer.context().group.rank() == 0).then(|| {
-            RunProgress::new(steps, trainer.steps_done(), trainer.context().objective.name())
-        });
+        let mut progress = (self.shows_progress && trainer.context().group.rank() == 0)
+            .then(|| RunProgress::new(steps, trainer.steps_done(), trainer.context().objective.name()));
         let mut ended = FitOutcome::Done;
         let mut is_place_shown =
             trainer.context().group.rank() > 0 || trainer.context().rollout_times.is_some();

@@ -1,7 +1,9 @@
 //! Sums and log-sum-exps over the segments of a flat tensor. A segment is a range of entries, for example the
 //! slots of one graph or the transitions of one trajectory.
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
+
+use super::{from_host, to_host, upload};
 
 /// Returns the index of the segment of each entry, `[total]`. `offsets`, `[segments + 1]`, holds the index of
 /// each segment's first entry, followed by the number of entries.
@@ -10,7 +12,7 @@ pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     for (segment, ends) in offsets.windows(2).enumerate() {
         ids.resize(ends[1], segment as i64);
     }
-    Tensor::from_slice(&ids).to_device(device)
+    upload(&ids, device)
 }
 
 /// Returns the sum of each segment, `[segments]`; 0 for an empty segment. `ids` holds the segment of each
@@ -50,50 +52,11 @@ fn segment_max_on_host(values: &Tensor, offsets: &[usize]) -> Tensor {
 /// device.
 fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     let lengths: Vec<i64> = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as i64).collect();
-    let lengths = Tensor::from_slice(&lengths).to_device(values.device());
+    let lengths = upload(&lengths, values.device());
     let none = None::<&Tensor>;
     let least = f64::NEG_INFINITY;
     let max = Tensor::segment_reduce(&values.detach(), "max", Some(&lengths), none, none, 0, true, least);
     max.where_scalarother(&max.isfinite(), 0.0)
-}
-
-/// Copies the elements of a tensor of any shape to the host, row by row, in double precision.
-///
-/// ```
-/// use gfn::tensor::to_host;
-/// assert_eq!(to_host(&tch::Tensor::from_slice(&[0.5f32, 2.0]).view([1, 2])), [0.5, 2.0]);
-/// ```
-pub fn to_host(values: &Tensor) -> Vec<f64> {
-    let values = values.detach().to_device(Device::Cpu).contiguous().view(-1);
-    let n = values.numel();
-    match values.kind() {
-        Kind::Float => {
-            let mut out = vec![0f32; n];
-            values.copy_data(&mut out, n);
-            out.into_iter().map(f64::from).collect()
-        }
-        _ => {
-            let mut out = vec![0f64; n];
-            values.to_kind(Kind::Double).copy_data(&mut out, n);
-            out
-        }
-    }
-}
-
-/// Creates a flat tensor with this dtype and device from numbers on the host.
-///
-/// ```
-/// let tensor = gfn::tensor::from_host(&[0.5, 2.0], tch::Kind::Float, tch::Device::Cpu);
-/// assert_eq!((tensor.size(), tensor.kind()), (vec![2], tch::Kind::Float));
-/// ```
-pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
-    match kind {
-        Kind::Float => {
-            let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
-            Tensor::from_slice(&values).to_device(device)
-        }
-        _ => Tensor::from_slice(values).to_kind(kind).to_device(device),
-    }
 }
 
 /// Converts indices to a tensor of 64-bit integers, for `index_select` and `index_add`.
@@ -105,7 +68,7 @@ pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
 /// ```
 pub fn index_tensor(values: &[usize], device: Device) -> Tensor {
     let values: Vec<i64> = values.iter().map(|&v| v as i64).collect();
-    Tensor::from_slice(&values).to_device(device)
+    upload(&values, device)
 }
 
 /// Returns the rows of a tensor at these indices, in this order.
@@ -115,6 +78,8 @@ pub(crate) fn select_rows(values: &Tensor, rows: &[usize]) -> Tensor {
 
 #[cfg(test)]
 mod tests {
+    use tch::Kind;
+
     use super::*;
 
     #[test]

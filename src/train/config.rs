@@ -1,5 +1,5 @@
 use serde::{Deserialize, Serialize, Serializer};
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 use crate::distribution::Exploration;
 use crate::objective::{Objective, RegressionLoss, Scores};
@@ -265,6 +265,8 @@ pub(super) struct StepProgress {
     pub(super) stats: StepStats,
     /// The loss of the step's first update, or the loss set by `record_loss`.
     pub(super) loss: Option<f64>,
+    /// The last loss, if its value hasn't been read yet.
+    pub(super) unread_loss: Option<Tensor>,
     /// The number of updates made on this step's batch.
     pub(super) updates: usize,
     /// The parameter log Z if this step set its initial value; `None` otherwise and after an update.
@@ -282,5 +284,85 @@ impl StepProgress {
         let remedy = "call `advance(batch, &scores)` after the last `apply` or `update` of a step; otherwise \
             the step isn't counted, and schedules, replay priorities and averages don't change";
         Err(Error::missing("the next batch", "the end of the step before it", remedy))
+    }
+
+    /// Takes a loss of training step number `step`, which the step reports if it is the first one. The value
+    /// on a device isn't read here, because reading it would wait for the device before the backward pass is
+    /// queued.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] for a loss on the host, or an earlier loss, that isn't finite.
+    pub(super) fn take_loss(&mut self, loss: &Tensor, step: usize) -> Result<()> {
+        self.read_loss(step)?;
+        self.unread_loss = Some(loss.detach());
+        if loss.device() == Device::Cpu { self.read_loss(step) } else { Ok(()) }
+    }
+
+    /// Reads the value of the last loss, unless it was read already.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] for a loss that isn't finite.
+    pub(super) fn read_loss(&mut self, step: usize) -> Result<()> {
+        let Some(loss) = self.unread_loss.take() else { return Ok(()) };
+        let value = loss.double_value(&[]);
+        if !value.is_finite() {
+            let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
+            return Err(Error::non_finite("loss", step, value, remedy));
+        }
+        self.loss.get_or_insert(value);
+        Ok(())
+    }
+
+    /// Ends the step and returns its results.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] for a loss that isn't finite.
+    pub(super) fn finish(&mut self, step: usize) -> Result<Self> {
+        self.read_loss(step)?;
+        Ok(std::mem::take(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples::Triangles;
+    use crate::prelude::*;
+    use crate::tensor::to_host;
+
+    /// A loss on a device isn't read before its backward pass. The test sets such losses by hand.
+    #[test]
+    fn an_unread_loss_is_checked_before_the_update_and_reported() {
+        let env = Triangles::env();
+        let mut rng = Rng::seeded(0);
+        let net =
+            GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
+        let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+        let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+        let mut trainer =
+            Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+        let values = |trainer: &Trainer<GraphEnv>| -> Vec<f64> {
+            let parameters = trainer.policy().parameters().unwrap();
+            parameters.iter().flat_map(|parameter| to_host(&parameter.tensor)).collect()
+        };
+        let mut batch = trainer.draw().unwrap();
+        let scores = trainer.score(&mut batch).unwrap();
+        let loss = trainer.loss(&scores).unwrap();
+        let reported = trainer.progress.loss.take();
+        assert!(reported.is_some() && trainer.progress.unread_loss.is_none(), "a loss on the host is read");
+        let before = values(&trainer);
+        trainer.progress.unread_loss = Some(Tensor::from(f64::NAN));
+        let error = trainer.apply(&loss, &scores).unwrap_err();
+        assert!(matches!(error, Error::NonFinite { .. }), "{error}");
+        assert_eq!(values(&trainer), before);
+
+        let scores = trainer.score(&mut batch).unwrap();
+        let loss = trainer.loss(&scores).unwrap();
+        trainer.progress.loss = None;
+        trainer.progress.unread_loss = Some(Tensor::from(2.5));
+        trainer.apply(&loss, &scores).unwrap();
+        assert_ne!(values(&trainer), before);
+        trainer.progress.unread_loss = Some(Tensor::from(7.0));
+        assert_eq!(trainer.advance(batch, &scores).unwrap().loss, 2.5, "the first loss is reported");
     }
 }

@@ -17,6 +17,7 @@ use crate::optim::Average;
 use crate::policy::{OwnedPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::rollout::{ReplayEnv, RolloutTimes, Trajectories};
+use crate::tensor::{fetch_all, to_host};
 use crate::{Error, Result, Rng};
 
 /// The parts of a trainer that its sources ([`Source`](super::Source)) and companions
@@ -223,14 +224,11 @@ impl<E: Env> Context<E> {
 
     /// Returns the Euclidean norm of the gradients of all parameters.
     pub(super) fn gradient_norm(&self) -> f64 {
-        let mut squares = 0.0;
-        for parameter in self.policy.parameters().into_iter().flat_map(Parameters::iter) {
-            let gradient = parameter.tensor.grad();
-            if gradient.defined() {
-                squares += gradient.norm().double_value(&[]).powi(2);
-            }
-        }
-        squares.sqrt()
+        let parameters = self.policy.parameters().into_iter().flat_map(Parameters::iter);
+        let gradients = parameters.map(|parameter| parameter.tensor.grad()).filter(Tensor::defined);
+        let norms: Vec<Tensor> = gradients.map(|gradient| gradient.norm()).collect();
+        let norms = fetch_all(&norms.iter().collect::<Vec<_>>());
+        norms.iter().flat_map(to_host).map(|norm| norm * norm).sum::<f64>().sqrt()
     }
 }
 

@@ -91,10 +91,10 @@ impl BatchScores {
         self
     }
 
-    /// Returns the scores of this replica's trajectories without gradients; `None` if the replica trains
-    /// alone.
+    /// Returns the scores of this replica's trajectories without gradients, on the host; `None` if the replica
+    /// trains alone.
     pub(super) fn replica_scores(&self) -> Option<Scores> {
-        self.parts[0].replica.as_ref().map(Scores::detached)
+        self.parts[0].replica.as_ref().map(Scores::on_host)
     }
 
     /// Returns an error for scores of single transitions or of joined parts if `needs_losses`, that is, if a
@@ -190,9 +190,8 @@ pub(super) fn score<E: TrainEnv>(
     })
 }
 
-/// Returns the loss of scores as a tensor and as a finite number. The loss of several parts is the mean of
-/// the parts' losses.
-pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result<(Tensor, f64)> {
+/// Returns the loss of scores. The loss of several parts is the mean of the parts' losses.
+pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result<Tensor> {
     let objective = context.objective.as_ref();
     let mut losses = Vec::new();
     for part in &scores.parts {
@@ -202,13 +201,7 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
     let sum = losses.into_iter().reduce(|sum, loss| sum + loss);
     let sum =
         sum.ok_or_else(|| Error::missing(objective.name(), "scores", "score at least one part of a batch"))?;
-    let loss = if n > 1 { sum / n as f64 } else { sum };
-    let value = loss.double_value(&[]);
-    if value.is_finite() {
-        return Ok((loss, value));
-    }
-    let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
-    Err(Error::non_finite("loss", context.step, value, remedy))
+    Ok(if n > 1 { sum / n as f64 } else { sum })
 }
 
 /// Adds the gradients of a loss of these scores to the parameters. With several replicas each replica adds
@@ -283,8 +276,10 @@ pub(super) fn start_log_z<E: TrainEnv>(
     fresh: usize,
 ) -> Result<Option<Tensor>> {
     let objective = context.objective.as_ref();
-    let unset = context.policy.parameters().and_then(Parameters::unset_log_z);
-    let Some(mut log_z) = unset.filter(|_| context.step == 0 && objective.needs().has(Quantity::LogZ)) else {
+    // The step is compared first, because reading log Z waits for a device.
+    let has_begun = context.step > 0 || !objective.needs().has(Quantity::LogZ);
+    let parameters = context.policy.parameters().filter(|_| !has_begun);
+    let Some(mut log_z) = parameters.and_then(Parameters::unset_log_z) else {
         return Ok(None);
     };
     let n = if fresh > 0 { fresh } else { trajectories.len() };

@@ -282,14 +282,14 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(scores)
     }
 
-    /// Returns the loss that the trainer's objective computes from `scores`.
+    /// Returns the loss of `scores` by the trainer's objective. A loss on a device is checked before the update.
     ///
     /// # Errors
     /// Errors of the objective; [`Error::NonFinite`] or [`Error::Shape`] unless the loss is a finite scalar.
     pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
-        let (loss, value) = gradients::loss(&self.context, scores)?;
-        self.progress.loss.get_or_insert(value);
+        let loss = gradients::loss(&self.context, scores)?;
+        self.progress.take_loss(&loss, self.context.step)?;
         self.progress.stats.seconds[1] += started.elapsed().as_secs_f64();
         Ok(loss)
     }
@@ -331,6 +331,7 @@ impl<E: TrainEnv> Trainer<E> {
     fn update_parameters(&mut self) -> Result<()> {
         let started = Instant::now();
         let Self { context, companions, optimizer, progress, .. } = self;
+        progress.read_loss(context.step)?;
         for companion in companions {
             companion.before_update(context)?;
         }
@@ -364,7 +365,7 @@ impl<E: TrainEnv> Trainer<E> {
 
     pub(super) fn advance_batch(&mut self, mut batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
         let Self { context, sources, companions, progress, .. } = self;
-        let StepProgress { mut stats, loss, updates, .. } = std::mem::take(progress);
+        let StepProgress { mut stats, loss, updates, .. } = progress.finish(context.step)?;
         stats.loss = loss.unwrap_or(f64::NAN);
         if updates == 0 {
             context.check_custom_update()?;
@@ -372,7 +373,7 @@ impl<E: TrainEnv> Trainer<E> {
         }
         let is_whole = scores.check_batch(&batch.trajectories)?;
         scores.check_learners(batch.is_drawn() && sources.need_losses(context))?;
-        let seen = scores.detached();
+        let seen = scores.whole().on_host();
         stats.describe(&seen, context.objective.reward_exponent());
         if context.replicas().is_none() {
             stats.mean_len = batch.trajectories.mean_len();

@@ -54,7 +54,7 @@ impl<S: Rows> TensorForm<S> {
 
     /// Copies states to a device, `[n, width]` (i64).
     pub fn to_tensor(&self, states: &S, device: Device) -> Tensor {
-        (self.to_tensor)(self.env(), states).to_device(device)
+        crate::tensor::to_device(&(self.to_tensor)(self.env(), states), device)
     }
 
     /// Copies states `[n, width]` of any device to the host.

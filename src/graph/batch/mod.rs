@@ -14,6 +14,7 @@ use tch::{Device, Tensor};
 use super::{Edge, GraphSchema, MoveSymmetries, Node, Weight};
 use crate::Result;
 use crate::env::Direction;
+use crate::tensor::{to_device, upload};
 
 /// A minibatch of graphs, concatenated: the rows of nodes and of edges of all graphs, one graph after
 /// another.
@@ -68,7 +69,7 @@ impl<'a> GraphBatch<'a> {
         device: Device,
     ) -> Result<Self> {
         schema.check_graphs(arrays)?;
-        let conditions = conditions.map(|c| c.to_device(device));
+        let conditions = conditions.map(|c| to_device(c, device));
         Ok(Self {
             arrays,
             conditions,
@@ -203,6 +204,6 @@ impl<'a> GraphBatch<'a> {
 
     /// Returns values as a one-dimensional tensor on the batch's device.
     pub(crate) fn tensor(&self, values: impl Iterator<Item = i64>) -> Tensor {
-        Tensor::from_slice(&values.collect::<Vec<_>>()).to_device(self.device)
+        upload(&values.collect::<Vec<_>>(), self.device)
     }
 }

@@ -139,11 +139,6 @@ impl Parameters {
         (log_z.double_value(&[0]) == UNSET_LOG_Z).then(|| log_z.shallow_clone())
     }
 
-    /// Sets the gradients of all parameters to zero.
-    pub fn clear_gradients(&self) {
-        self.list.iter().for_each(Parameter::clear_gradient);
-    }
-
     /// Returns the root scope, which draws initial values from `rng`. The scope has an empty name prefix and
     /// the group [`Group::Network`].
     pub fn scope<'a>(&'a mut self, rng: &'a mut Rng) -> Scope<'a> {

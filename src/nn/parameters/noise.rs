@@ -6,6 +6,7 @@ use super::Scope;
 use super::backup::ParameterBackup;
 use crate::Rng;
 use crate::nn::Parameters;
+use crate::tensor::upload;
 
 /// Factorised Gaussian noise on a weight and a bias, with learned amplitudes (Fortunato et al., *Noisy
 /// Networks for Exploration*, 2018, eqs. 10 and 11).
@@ -75,7 +76,7 @@ impl Parameters {
         no_grad(|| {
             for tensor in &self.noise {
                 let values: Vec<f64> = (0..tensor.numel()).map(|_| noise(rng)).collect();
-                tensor.shallow_clone().copy_(&Tensor::from_slice(&values));
+                tensor.shallow_clone().copy_(&upload(&values, tensor.device()));
             }
         });
     }

@@ -3,6 +3,7 @@
 use tch::Tensor;
 
 use super::Parameters;
+use crate::tensor::flat;
 
 /// The group to which a parameter belongs. The group determines the learning rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -42,6 +43,19 @@ impl Clone for Parameter {
 }
 
 impl Parameters {
+    /// Sets the gradients of all parameters to zero.
+    pub fn clear_gradients(&self) {
+        for group in [Group::Network, Group::LogZ] {
+            let members = || self.list.iter().filter(|parameter| parameter.group == group);
+            let gradients = members().map(|parameter| parameter.tensor.grad());
+            // An optimizer moves the gradients on a device into one block, which one operation clears.
+            match flat::view(&gradients.filter(Tensor::defined).collect::<Vec<_>>()) {
+                Some(mut block) => drop(block.zero_()),
+                None => members().for_each(Parameter::clear_gradient),
+            }
+        }
+    }
+
     /// Returns a list of the parameters for which `keep` returns `true`, to which further parameters can be
     /// added. Both lists share their tensors.
     ///

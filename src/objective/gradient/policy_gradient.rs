@@ -14,7 +14,7 @@ use crate::Result;
 use crate::error::check_setting;
 use crate::objective::{Objective, Origin, RegressionLoss, Scores, as_json};
 use crate::quantity::{Quantities, Quantity};
-use crate::tensor::{from_host, to_host};
+use crate::tensor::{fetch_all, from_host, to_host};
 
 /// The advantage of a transition: the estimated return of its action, minus a baseline.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -74,19 +74,18 @@ fn compute_constants(
     log_pf: &Tensor,
     log_flow: Option<&Tensor>,
 ) -> Result<Constants> {
-    let log_pf_host = to_host(log_pf);
-    let log_pb = to_host(&scores.log_pb);
-    let log_reward = to_host(&scores.log_reward);
     let missing = || Quantity::LogFlow.missing("a policy gradient with a baseline");
-    let values = if advantage.needs().has(Quantity::LogFlow) {
-        Some(to_host(log_flow.ok_or_else(missing)?))
-    } else {
-        None
-    };
+    let mut inputs = vec![log_pf, &scores.log_pb, &scores.log_reward];
+    if advantage.needs().has(Quantity::LogFlow) {
+        inputs.push(log_flow.ok_or_else(missing)?);
+    }
+    let inputs: Vec<Vec<f64>> = fetch_all(&inputs).iter().map(to_host).collect();
+    let [log_pf_host, log_pb, log_reward] = [0, 1, 2].map(|i| &inputs[i]);
+    let values = inputs.get(3);
     let n = log_pf_host.len();
     let mut returns = vec![0.0; n];
     let mut advantages = vec![0.0; n];
-    for (ends, &log_reward) in scores.offsets.windows(2).zip(&log_reward) {
+    for (ends, &log_reward) in scores.offsets.windows(2).zip(log_reward) {
         let mut to_go = 0.0;
         let mut gae = 0.0;
         let mut next_value = 0.0;
@@ -95,7 +94,7 @@ fn compute_constants(
             let reward = log_pb[t] - log_pf_host[t] + if last { log_reward } else { 0.0 };
             to_go += reward;
             returns[t] = to_go;
-            match (advantage, &values) {
+            match (advantage, values) {
                 (Advantage::Baseline, Some(values)) => advantages[t] = to_go - values[t],
                 (Advantage::Gae { lambda }, Some(values)) => {
                     gae = reward + next_value - values[t] + lambda * gae;

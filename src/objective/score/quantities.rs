@@ -11,7 +11,7 @@ use crate::env::{Direction, Env, Reward, Rows};
 use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity, Values, flat};
 use crate::rollout::Trajectories;
-use crate::tensor::{from_host, index_tensor, select_rows};
+use crate::tensor::{from_host, index_tensor, select_rows, to_device};
 use crate::{Error, Result};
 
 /// The absolute value of a log-reward from which scores use double precision. In single precision adjacent
@@ -108,7 +108,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let undo =
             visited.rename(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
         let log_pb_inner = self.pb.log_prob(&visited.group_of(after), &undo)?;
-        let log_pb_inner = flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind).to_device(device);
+        let log_pb_inner =
+            to_device(&flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind), device);
         let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
         let log_pb = log_pb.index_add(0, &index_tensor(inner, device), &log_pb_inner);
         let offsets = trajectories.offsets().to_vec();
@@ -189,7 +190,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let rows = self.rows();
         let log_prior = flat(Quantity::LogPrior, prior.log_prob(rows, &self.actions)?, rows.len())?;
         let (kind, device) = self.kind_and_device();
-        Ok(log_prior.detach().to_kind(kind).to_device(device))
+        Ok(to_device(&log_prior.detach().to_kind(kind), device))
     }
 
     /// Returns the policy's estimate of log n for the state before each transition that isn't an exit. Here n

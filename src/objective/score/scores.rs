@@ -1,8 +1,10 @@
+use std::cell::RefCell;
+
 use tch::Tensor;
 
 use super::super::mean_weights;
 use crate::quantity::{Per, Quantity, Values, flat};
-use crate::tensor::{from_host, segment_ids, segment_sum, select_rows, to_host};
+use crate::tensor::{fetch_all, from_host, segment_ids, segment_sum, select_rows, to_host};
 use crate::{Error, Result};
 
 /// The quantities of a batch from which objectives compute their loss. A row is a transition. The rows of a
@@ -274,6 +276,17 @@ impl Scores {
     /// Returns a copy of the scores without gradients, which shares memory with these scores.
     pub(crate) fn detached(&self) -> Self {
         self.map(Tensor::detach)
+    }
+
+    /// Returns the scores without gradients and on the host. Scores on a device are copied together.
+    pub(crate) fn on_host(&self) -> Self {
+        let all = RefCell::new(Vec::new());
+        let _ = self.map(|tensor| {
+            all.borrow_mut().push(tensor.detach());
+            tensor.shallow_clone()
+        });
+        let fetched = RefCell::new(fetch_all(&all.into_inner().iter().collect::<Vec<_>>()).into_iter());
+        self.map(|tensor| fetched.borrow_mut().next().unwrap_or_else(|| tensor.detach()))
     }
 
     /// Returns a copy that shares memory and gradients with these scores.

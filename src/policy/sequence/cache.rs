@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use super::prefixes::Prefixes;
 use crate::nn::SequenceNet;
-use crate::tensor::select_rows;
+use crate::tensor::{select_rows, upload};
 
 /// The number that stands for "no parent". The prefix that contains only the start symbol has this number as
 /// its parent.
@@ -140,7 +140,7 @@ impl PrefixCache {
                 }
             }
             let memory = self.memory(net, &ancestors, members.len(), reach);
-            let inputs = Tensor::from_slice(&inputs).to_device(memory.device());
+            let inputs = upload(&inputs, memory.device());
             let out = net.step(&inputs, position, &memory);
             self.steps.0 += 1;
             self.steps.1 += members.len() as u64;

@@ -3,6 +3,7 @@
 use tch::{Device, Tensor};
 
 use crate::env::{Rows, VectorStates};
+use crate::tensor::upload;
 use crate::{Error, Result};
 
 /// The layout of states in an environment that writes sequences from left to right.
@@ -132,8 +133,8 @@ impl<'a> Prefixes<'a> {
         let last = maximal.sequence_of_row.iter().zip(&self.lengths);
         let last = last.map(|(&sequence, &length)| (sequence * steps + length) as i64);
         let last: Vec<i64> = last.collect();
-        let inputs = Tensor::from_slice(&inputs).view([maximal.rows.len() as i64, steps as i64]);
-        (inputs.to_device(device), Tensor::from_slice(&last).to_device(device))
+        let inputs = upload(&inputs, device).view([maximal.rows.len() as i64, steps as i64]);
+        (inputs, upload(&last, device))
     }
 }
 

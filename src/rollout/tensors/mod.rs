@@ -11,7 +11,7 @@ use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Rows, TensorForm};
 use crate::policy::{Policy, TensorPolicy};
 use crate::quantity::Quantities;
-use crate::tensor::index_tensor;
+use crate::tensor::{index_tensor, upload};
 use crate::{Error, Result, Rng};
 
 /// The number of steps after which a roll-out of unknown length waits for the device, to find out whether a
@@ -98,7 +98,7 @@ impl<E: Env> TensorRollout<'_, E> {
             }
             // All random numbers until the next wait cross to the device together.
             let draws: Vec<f64> = (0..per_wait * n as usize).map(|_| rng.uniform()).collect();
-            let draws = Tensor::from_slice(&draws).view([-1, n]).to_device(self.forms.device);
+            let draws = upload(&draws, self.forms.device).view([-1, n]);
             for draws in draws.unbind(0) {
                 self.step(&mut steps, &mut progress, &draws)?;
             }

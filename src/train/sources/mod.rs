@@ -103,7 +103,7 @@ pub trait Source<E: Env>: Persist<E> + Any {
     }
 
     /// Learns from the scores of the first update on a batch. `rows` are the indices, within the batch, of
-    /// the trajectories that this source supplied.
+    /// the trajectories that this source supplied. The scores are on the host and have no gradients.
     ///
     /// # Errors
     /// Any error that must end the step.

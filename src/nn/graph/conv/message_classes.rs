@@ -141,7 +141,7 @@ impl<T> MessageRounds<T> {
         };
         let features = colours.representatives.clone();
         let edges = if kind.has_edges() { edge_keys(arrays) } else { Vec::new() };
-        let mut rounds = Vec::with_capacity(plan.rounds);
+        let mut lists = Vec::with_capacity(plan.rounds);
         for _ in 0..plan.rounds {
             let mut next = Colours::all_distinct(n);
             if !colours.are_distinct() && !plan.reads_whole_graph {
@@ -150,9 +150,21 @@ impl<T> MessageRounds<T> {
                     next = refined;
                 }
             }
-            rounds.push(MessageRound::new(engine, &colours, &next.representatives, kind));
+            lists.push(message_lists(arrays, &colours, &next.representatives, kind));
             colours = next;
         }
+        let share_rows: Vec<bool> = lists.iter().map(|[receivers, ..]| !receivers.is_empty()).collect();
+        let rounds = engine.index_all(lists).into_iter().zip(share_rows);
+        let rounds = rounds
+            .map(|([receivers, entries, offsets, edges, message_receivers], shares_rows)| MessageRound {
+                receivers: shares_rows.then_some(receivers),
+                entries,
+                offsets,
+                edge_messages: kind
+                    .has_edges()
+                    .then_some(EdgeMessages { edges, receivers: message_receivers }),
+            })
+            .collect();
         Self { features, rounds, index: colours.index().map(|index| engine.index(index)) }
     }
 
@@ -164,58 +176,6 @@ impl<T> MessageRounds<T> {
 }
 
 impl<T> MessageRound<T> {
-    /// Lists the messages to the nodes `receivers` in one round of message passing. Nodes of the same colour
-    /// have equal values and share a row, so the index of a sender's row before the round is its colour in
-    /// `before`.
-    fn new<E: Engine<Index = T>>(
-        engine: &E,
-        before: &Colours,
-        receivers: &[usize],
-        kind: MessageKind,
-    ) -> Self {
-        let neighbours = engine.arrays().neighbours();
-        let receiver_rows = (!before.are_distinct())
-            .then(|| receivers.iter().map(|&node| before.colour_of_node[node]).collect());
-        let mut entries = Vec::new();
-        let mut offsets = Vec::with_capacity(receivers.len());
-        let mut messages = Vec::new();
-        let mut message_receivers = Vec::new();
-        for (row, &node) in receivers.iter().enumerate() {
-            offsets.push(entries.len() as i64);
-            let incoming = neighbours.incoming(node);
-            let outgoing = neighbours.outgoing(node);
-            let sender_row = |&(node, _): &(u32, u32)| before.colour_of_node[node as usize];
-            if kind == MessageKind::ByDirection {
-                entries.push(3 * before.colour_of_node[node]);
-                entries.extend(incoming.iter().map(|entry| 3 * sender_row(entry) + 1));
-                entries.extend(outgoing.unwrap_or(incoming).iter().map(|entry| 3 * sender_row(entry) + 2));
-                continue;
-            }
-            let outgoing = outgoing.unwrap_or_default();
-            entries.extend(incoming.iter().chain(outgoing).map(sender_row));
-            if kind.has_edges() {
-                let n = neighbours.n_messages() as i64;
-                messages.extend(incoming.iter().map(|&(_, message)| i64::from(message)));
-                messages.extend(outgoing.iter().map(|&(_, message)| n + i64::from(message)));
-                if kind == MessageKind::WithEdgesAndItself {
-                    entries.push(before.colour_of_node[node]);
-                    messages.push(if engine.arrays().is_directed() { 2 * n } else { n });
-                }
-                message_receivers.resize(entries.len(), row as i64);
-            }
-        }
-        let index = |rows| engine.index(rows);
-        let edge_messages = kind
-            .has_edges()
-            .then(|| EdgeMessages { edges: index(messages), receivers: index(message_receivers) });
-        Self {
-            receivers: receiver_rows.map(index),
-            entries: index(entries),
-            offsets: index(offsets),
-            edge_messages,
-        }
-    }
-
     /// Adds messages to the rows `to` of their receivers, `[R', D]`. A message is `relu(row + edge vector)`,
     /// computed from the sender's row in `rows`. `edges` holds the edge vector of each message of the batch.
     /// In undirected graphs `edges` is `[M, D]`. In directed graphs `edges` is `[2 E, D]`: first the vectors
@@ -250,6 +210,52 @@ impl<T> MessageRound<T> {
         let sum = engine.add(sum, &engine.gather(edges, Some(edge_rows)));
         engine.attend(&sum, scores, &sent, receivers, &self.offsets)
     }
+}
+
+/// Lists the messages to the nodes `receivers` in one round of message passing, as the fields `receivers`
+/// (empty for `None`), `entries` and `offsets` of a [`MessageRound`], and the fields of its [`EdgeMessages`].
+/// Nodes of the same colour have equal values and share a row, so the index of a sender's row before the round
+/// is its colour in `before`.
+fn message_lists(
+    arrays: &GraphArrays,
+    before: &Colours,
+    receivers: &[usize],
+    kind: MessageKind,
+) -> [Vec<i64>; 5] {
+    let neighbours = arrays.neighbours();
+    let n = neighbours.n_messages() as i64;
+    let mut receiver_rows = Vec::new();
+    if !before.are_distinct() {
+        receiver_rows.extend(receivers.iter().map(|&node| before.colour_of_node[node]));
+    }
+    let mut entries = Vec::new();
+    let mut offsets = Vec::with_capacity(receivers.len());
+    let mut messages = Vec::new();
+    let mut message_receivers = Vec::new();
+    for (row, &node) in receivers.iter().enumerate() {
+        offsets.push(entries.len() as i64);
+        let incoming = neighbours.incoming(node);
+        let outgoing = neighbours.outgoing(node);
+        let sender_row = |&(node, _): &(u32, u32)| before.colour_of_node[node as usize];
+        if kind == MessageKind::ByDirection {
+            entries.push(3 * before.colour_of_node[node]);
+            entries.extend(incoming.iter().map(|entry| 3 * sender_row(entry) + 1));
+            entries.extend(outgoing.unwrap_or(incoming).iter().map(|entry| 3 * sender_row(entry) + 2));
+            continue;
+        }
+        let outgoing = outgoing.unwrap_or_default();
+        entries.extend(incoming.iter().chain(outgoing).map(sender_row));
+        if kind.has_edges() {
+            messages.extend(incoming.iter().map(|&(_, message)| i64::from(message)));
+            messages.extend(outgoing.iter().map(|&(_, message)| n + i64::from(message)));
+            if kind == MessageKind::WithEdgesAndItself {
+                entries.push(before.colour_of_node[node]);
+                messages.push(if arrays.is_directed() { 2 * n } else { n });
+            }
+            message_receivers.resize(entries.len(), row as i64);
+        }
+    }
+    [receiver_rows, entries, offsets, messages, message_receivers]
 }
 
 /// A partition of the nodes into colours. Nodes of one colour have equal values.

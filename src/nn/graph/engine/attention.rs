@@ -6,6 +6,7 @@ use super::HostRows;
 use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::graph::heads::{GRAPHS_PER_THREAD, dot, size_groups};
 use crate::parallel;
+use crate::tensor::upload;
 
 /// The slope of GATv2's leaky ReLU for negative numbers.
 pub(super) const SLOPE: f64 = 0.2;
@@ -77,7 +78,7 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
             );
             masked.extend((0..length).map(|k| k >= nodes.len()));
         }
-        let masked = Tensor::from_slice(&masked).view([-1, 1, 1, length as i64]).to_device(batch.device());
+        let masked = upload(&masked, batch.device()).view([-1, 1, 1, length as i64]);
         base += padded_rows.len();
         let padded_rows = batch.tensor(padded_rows.into_iter());
         parts.push(attend(rows.map(|x| x.index_select(0, &padded_rows)), length as i64, Some(&masked)));

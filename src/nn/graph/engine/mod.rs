@@ -50,6 +50,10 @@ pub trait Engine {
     /// Converts row indices to the type that [`gather`](Self::gather) and [`sum`](Self::sum) need.
     fn index(&self, rows: Vec<i64>) -> Self::Index;
 
+    /// Converts several lists of row indices as [`index`](Self::index) converts each of them, together, so
+    /// that a device receives them in one copy.
+    fn index_all<const K: usize>(&self, lists: Vec<[Vec<i64>; K]>) -> Vec<[Self::Index; K]>;
+
     /// Converts a parameter `[width]` to a single row `[1, width]`, which [`add`](Self::add) can add to all
     /// rows. The parameter must be a tensor that a layer or a network stores, not a temporary one, because
     /// the host engine copies each parameter only once per roll-out, and caches the copy.

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::graph::heads::{scores_of_pairs, weighted_features};
 use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
-use crate::tensor::from_host;
+use crate::tensor::{from_host, upload, upload_all};
 
 /// A batch of graphs as tensors, on which the operations of a network are computed.
 pub(in crate::nn) struct TensorGraphs<'a> {
@@ -87,7 +87,11 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn index(&self, rows: Vec<i64>) -> Tensor {
-        Tensor::from_slice(&rows).to_device(self.batch.device())
+        upload(&rows, self.batch.device())
+    }
+
+    fn index_all<const K: usize>(&self, lists: Vec<[Vec<i64>; K]>) -> Vec<[Tensor; K]> {
+        upload_all(&lists, self.batch.device())
     }
 
     fn parameter(&self, parameter: &Tensor) -> Tensor {
@@ -95,7 +99,7 @@ impl Engine for TensorGraphs<'_> {
     }
 
     fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> Tensor {
-        let rows = table.index_select(0, &Tensor::from_slice(entries).to_device(table.device()));
+        let rows = table.index_select(0, &upload(entries, table.device()));
         match each {
             1 => rows,
             _ => rows.view([-1, each as i64, table.size()[1]]).sum_dim_intlist(1, false, table.kind()),
@@ -205,8 +209,9 @@ impl Engine for TensorGraphs<'_> {
         let degrees = self.index(degrees);
         let sent = nodes.index_select(0, &self.batch.ends(&messages).get(1));
         // The initial value must not be 0: it would share the gradient with neighbours whose maximum is 0.
+        // The argument `true` omits a check of the degrees, which would wait for the device.
         let most =
-            Tensor::segment_reduce(&sent, "max", Some(&degrees), None, None, 0, false, f64::NEG_INFINITY);
+            Tensor::segment_reduce(&sent, "max", Some(&degrees), None, None, 0, true, f64::NEG_INFINITY);
         most.where_self(&degrees.gt(0).unsqueeze(1), &zeros)
     }
 

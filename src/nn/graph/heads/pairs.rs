@@ -7,6 +7,7 @@ use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::graph::engine::{HeadEngine, HostRows};
 use crate::nn::{Linear, Scope};
 use crate::parallel;
+use crate::tensor::upload;
 
 /// The number of successive graph sizes (numbers of nodes) that one group of graphs covers. The graphs of a
 /// group are padded to the size of the largest one.
@@ -171,7 +172,7 @@ impl PairFactors {
                     }
                 }
             }
-            let gather = Tensor::from_slice(&gather).to_device(query.device());
+            let gather = upload(&gather, query.device());
             let q = query.index_select(0, &gather);
             let k = key.index_select(0, &gather);
             let factors = Self { first: q, second: k, extra: None };
@@ -181,7 +182,7 @@ impl PairFactors {
         if parts.is_empty() {
             return Tensor::zeros([0, columns], (query.kind(), query.device()));
         }
-        Tensor::cat(&parts, 0).index_select(0, &Tensor::from_slice(&position).to_device(query.device()))
+        Tensor::cat(&parts, 0).index_select(0, &upload(&position, query.device()))
     }
 }
 
@@ -317,7 +318,8 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
             second.extend((ends[0]..ends[1]).map(|other| other as i64));
         }
     }
-    (batch.tensor(first.into_iter()), batch.tensor(second.into_iter()))
+    let ends = batch.tensor(first.into_iter().chain(second)).view([2, -1]);
+    (ends.get(0), ends.get(1))
 }
 
 #[cfg(test)]

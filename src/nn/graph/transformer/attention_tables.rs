@@ -5,6 +5,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::graph::{Edge, GraphArrays, GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::heads::size_groups;
+use crate::tensor::{from_host, upload};
 
 /// The relation between a sending row (a node or virtual node) and the row that attends to it, the receiver.
 /// The features of an edge between the two rows are stored separately.
@@ -188,8 +189,8 @@ impl<'a> HostTables<'a> {
         let l = self.length as i64;
         Group {
             sizes: (g, l),
-            masked: Tensor::from_slice(&self.masked).view([g, 1, l, l]).to_device(device),
-            features: Tensor::from_slice(&self.counts).view([g, l, l, -1]).to_device(device).to_kind(kind),
+            masked: upload(&self.masked, device).view([g, 1, l, l]),
+            features: upload(&self.counts, device).view([g, l, l, -1]).to_kind(kind),
             rows,
         }
     }
@@ -204,7 +205,7 @@ impl AttentionTables {
         let n = arrays.nodes.len();
         let sizes: Vec<usize> = arrays.sizes().collect();
         let features = Features::new(schema);
-        let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(device);
+        let tensor = |values: &[i64]| upload(values, device);
         let is_padded = arrays.same_size().is_none();
         let first_row = |g: usize| arrays.node_ptr[g] + g;
         let mut groups = Vec::new();
@@ -237,14 +238,16 @@ impl AttentionTables {
         for (row, &index) in order.iter().enumerate() {
             row_of[index] = row as i64;
         }
-        let order: Vec<i64> = order.into_iter().map(|index| index as i64).collect();
+        let order = order.into_iter().map(|index| index as i64);
+        let both = tensor(&order.chain(row_of).collect::<Vec<_>>());
+        let part = |start: usize, length: usize| both.narrow(0, start as i64, length as i64);
         Self {
             groups,
-            log_degree: crate::tensor::from_host(&log_degree, kind, device).unsqueeze(1),
+            log_degree: from_host(&log_degree, kind, device).unsqueeze(1),
             table_positions: is_padded.then(|| tensor(&table_positions)),
-            order: tensor(&order),
-            nodes: tensor(&row_of[..n]),
-            virtuals: tensor(&row_of[n..]),
+            order: part(0, n + b),
+            nodes: part(n + b, n),
+            virtuals: part(n + b + n, b),
         }
     }
 

@@ -49,6 +49,7 @@ mod sets;
 mod special_functions;
 mod spins;
 mod tensor_forms;
+mod tensor_training;
 mod thompson;
 mod triangles;
 mod vectors_golden;

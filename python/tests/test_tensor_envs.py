@@ -111,8 +111,8 @@ def test_a_grid_of_tensors_is_the_library_s_bit_for_bit():
     assert other.fit(10).history["loss"].tolist() != losses[0]
 
 
-@pytest.mark.parametrize("n_steps", [None, 4])
-def test_permutations_by_insertion_are_those_that_there_are(n_steps):
+@pytest.mark.parametrize("n_steps, rollouts", [(None, "host"), (None, "device"), (4, "device")])
+def test_permutations_by_insertion_are_those_that_there_are(n_steps, rollouts):
     env = insertions(4, n_steps)
     states = sum(math.factorial(4) // math.factorial(4 - k) for k in range(5))
     assert env.check() == (states, states)
@@ -122,7 +122,8 @@ def test_permutations_by_insertion_are_those_that_there_are(n_steps):
 
     every = torch.tensor(list(itertools.permutations(range(1, 5))))
     adam = gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 400))
-    trainer = gfn.Trainer(env, gfn.TensorReward(ascents), gfn.Mlp((64, 64)), batch=32, adam=adam)
+    settings = dict(batch=32, adam=adam, rollouts=rollouts)
+    trainer = gfn.Trainer(env, gfn.TensorReward(ascents), gfn.Mlp((64, 64)), **settings)
     exact = trainer.exact()
     ends = exact.states[np.isfinite(exact.log_rewards)]
     assert sorted(map(tuple, ends.tolist())) == sorted(map(tuple, every.tolist()))
@@ -209,8 +210,9 @@ def test_what_methods_raise_is_raised_with_its_traceback(method):
     assert "mine" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
 
 
+@pytest.mark.parametrize("rollouts", ["host", "device"])
 @pytest.mark.parametrize("method", ["masks", "can_end", "step", "backward_masks", "backward_step"])
-def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method):
+def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, rollouts):
     broken = {"now": False}
 
     def asked(self, *given):
@@ -218,9 +220,8 @@ def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method):
             raise LookupError("mine")
         return getattr(Grid, method)(self, *given)
 
-    trainer = gfn.Trainer(
-        made(changed(**{method: asked}))(), flat, gfn.Mlp((8,)), sources=[gfn.LocalSearch(2)], **FEW
-    ).fit(1)
+    settings = dict(sources=[gfn.LocalSearch(2)], rollouts=rollouts, **FEW)
+    trainer = gfn.Trainer(made(changed(**{method: asked}))(), flat, gfn.Mlp((8,)), **settings).fit(1)
     before = [tensor.clone() for tensor in trainer.parameters()]
     broken["now"] = True
     with pytest.raises(LookupError, match="mine"):
@@ -365,6 +366,38 @@ def test_two_threads_use_the_same_rules():
     for seed in range(2):
         train(seed)
         assert losses[seed, "other"] == losses[seed, threading.current_thread().name]
+
+
+def test_roll_outs_on_a_device_call_rewards_and_rules_with_its_tensors():
+    """The CPU is the device here. A failure in an environment without an exit must end the roll-out, too."""
+    rules, calls, broken = Insertions(3), [], set()
+
+    def asked(self, states):
+        if "rules" in broken:
+            raise LookupError("mine")
+        return Insertions.masks(self, states)
+
+    def reward(states):
+        calls.append(states)
+        return {}["mine"] if "reward" in broken else states[:, 0].double()
+
+    rules.__class__ = type("Noted", (Insertions,), {"masks": asked})
+    env = gfn.TensorEnv(rules, 3, 4, 9, 3, has_exit=False)
+
+    class OnTensors(gfn.TensorReward):
+        def __call__(self, states):
+            raise AssertionError("states were converted to arrays")
+
+    with pytest.raises(AssertionError, match="arrays"):
+        gfn.Trainer(env, OnTensors(reward), gfn.Mlp((8,)), rollouts="host", **FEW).fit(1)
+    trainer = gfn.Trainer(env, OnTensors(reward), gfn.Mlp((8,)), rollouts="device", **FEW).fit(1)
+    assert [states.shape for states in calls] == [(4, 3)]
+    for part, kind in (("rules", LookupError), ("reward", KeyError)):
+        broken.add(part)
+        with pytest.raises(kind, match="mine"):
+            trainer.fit(1)
+        broken.clear()
+        assert np.isfinite(trainer.fit(1).history["loss"][-1])
 
 
 def training(function, env=gfn.HyperGrid(2, 4), policy=gfn.Mlp((8,)), **settings):

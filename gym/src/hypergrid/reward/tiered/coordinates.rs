@@ -88,8 +88,8 @@ impl CoordinateConditions {
     }
 
     /// Returns tables of the conditions of tiers: the covered bits, `[n_tiers, n_rules * height]` (i64);
-    /// `true` for each coordinate that the tier allows, of the same shape; the numbers that coordinates add to
-    /// the sum of each tier, `[n_tiers, height]`; the modulus of this sum, `[n_tiers, 1]`.
+    /// `true` for each coordinate that the tier allows, of the same shape; the numbers that coordinates add
+    /// to the sum of each tier, `[n_tiers, height]`; the modulus of this sum, `[n_tiers, 1]`.
     fn tier_tables(&self) -> [Tensor; 4] {
         let n_tiers = self.sums.len();
         let mut covered = Vec::with_capacity(self.table_size());

@@ -62,10 +62,11 @@ impl Optimizer for Adam {
 
     /// Updates every parameter from its gradient. Gradients are set to zero afterwards, even after an error.
     ///
-    /// Parameters on a device or of type f64 are moved into one block of memory per group, so that they don't
-    /// share memory with other tensors afterwards. f32 parameters on a CPU stay where they are. As with any in-place operation of libtorch, no other
-    /// thread may use the parameters during the step. A loss computed before the step can't be differentiated
-    /// after the step: `f_backward` returns libtorch's error, and `backward` panics.
+    /// Parameters on a device or of type f64 are moved into one block of memory per group, so that they
+    /// don't share memory with other tensors afterwards. f32 parameters on a CPU stay where they are. All
+    /// parameters are changed in place. As with any in-place operation of libtorch, no other thread may use
+    /// the parameters during the step. A loss computed before the step can't be differentiated after the
+    /// step: `f_backward` returns libtorch's error, and `backward` panics.
     ///
     /// # Errors
     /// [`Error::NonFiniteGradient`] if a gradient isn't finite; [`Error::GradientOverflow`] if the square of

@@ -130,8 +130,8 @@ impl Average {
         Ok(())
     }
 
-    /// Returns each average with its parameter. The parameters of a group that an optimizer has moved into one
-    /// block of memory are a single pair of blocks.
+    /// Returns each average with its parameter. The parameters of a group that an optimizer has moved into
+    /// one block of memory are a single pair of blocks.
     fn pairs(&self, parameters: &Parameters) -> Result<Vec<(Tensor, Tensor)>> {
         let mut pairs = Vec::new();
         for group in [Group::Network, Group::LogZ] {

@@ -68,12 +68,12 @@ impl<const N: usize> Slot<N> {
         if !grad.defined() {
             return Ok((self.steps > 0).then(|| tensor.zeros_like()));
         }
-        let copy = match grad.is_sparse() {
-            // The gradient of an embedding; duplicate entries are summed.
-            true => grad.f_to_dense(None, false)?,
-            false if grad.is_contiguous() => return Ok(Some(grad)),
-            false => grad.f_contiguous()?,
-        };
+        let is_sparse = grad.is_sparse();
+        if !is_sparse && grad.is_contiguous() {
+            return Ok(Some(grad));
+        }
+        // Duplicate entries of a sparse gradient (of an embedding) are summed.
+        let copy = if is_sparse { grad.f_to_dense(None, false)? } else { grad.f_contiguous()? };
         let _ = grad.f_zero_()?;
         Ok(Some(copy))
     }
@@ -289,8 +289,8 @@ impl<const N: usize> Slots<N> {
     }
 }
 
-/// Returns the sum of the squares of each gradient. The sums of gradients on a device are copied to the host
-/// together, so that the host waits only once.
+/// Returns the sum of the squares of each gradient. The norms of gradients on a device are copied to the
+/// host together, so that the host waits only once.
 fn squared_norms(gradients: &[&Tensor]) -> Result<Vec<f64>> {
     let mut squares = vec![0.0; gradients.len()];
     let mut rows = Vec::new();
@@ -300,14 +300,14 @@ fn squared_norms(gradients: &[&Tensor]) -> Result<Vec<f64>> {
             Some(square) => squares[row] = square,
             None => {
                 rows.push(row);
-                pending.push(grad.f_to_kind(Kind::Double)?.f_square()?.f_sum(Kind::Double)?);
+                pending.push(grad.f_norm_scalaropt_dtype(2, Kind::Double)?);
             }
         }
     }
     if !pending.is_empty() {
         let fetched = Vec::<f64>::try_from(Tensor::f_stack(&pending, 0)?)?;
-        for (row, square) in rows.into_iter().zip(fetched) {
-            squares[row] = square;
+        for (row, norm) in rows.into_iter().zip(fetched) {
+            squares[row] = norm * norm;
         }
     }
     Ok(squares)

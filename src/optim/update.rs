@@ -66,8 +66,8 @@ impl Rule {
     }
 
     /// Makes the update of [`apply`](Self::apply) for tensors, and sets the gradient to zero. f32 tensors on
-    /// the host are updated as slices, and other tensors by tensor operations. Autograd isn't told that slices
-    /// changed.
+    /// the host are updated as slices, and other tensors by tensor operations. Autograd isn't told that
+    /// slices changed.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
@@ -79,16 +79,20 @@ impl Rule {
         if pass.is_some() {
             return Ok(());
         }
-        let grad = g.f_mul_scalar(self.clip)?;
+        // Each operation costs a launch on a device, so factors of 1 are left out, and numerator and
+        // denominator of the change are divided by `scale`.
+        if self.clip != 1.0 {
+            let _ = g.f_mul_scalar_(self.clip)?;
+        }
+        let _ = m.f_lerp_(g, 1.0 - self.beta1)?;
+        // The square of a gradient may overflow although its share of the second moment doesn't.
+        let _ = v.f_mul_scalar_(self.beta2)?.f_addcmul_(&g.f_mul_scalar(1.0 - self.beta2)?, g)?;
         let _ = g.f_zero_()?;
-        let _ = m.f_mul_scalar_(self.beta1)?;
-        let _ = m.f_add_(&grad.f_mul_scalar(1.0 - self.beta1)?)?;
-        let _ = v.f_mul_scalar_(self.beta2)?;
-        let _ = v.f_add_(&grad.f_square()?.f_mul_scalar_(1.0 - self.beta2)?)?;
-        let root = v.f_sqrt()?.f_mul_scalar_(self.scale)?;
-        let change = m.f_mul_scalar(self.step)?;
-        let change = change.f_div(&root.f_add_scalar(self.eps)?)?;
-        let _ = p.f_mul_scalar_(self.decay)?;
+        let root = v.f_sqrt()?.f_add_scalar_(self.eps / self.scale)?;
+        let change = m.f_div(&root)?.f_mul_scalar_(self.step / self.scale)?;
+        if self.decay != 1.0 {
+            let _ = p.f_mul_scalar_(self.decay)?;
+        }
         let _ = p.f_sub_(&change)?;
         Ok(())
     }
@@ -153,6 +157,30 @@ mod tests {
         let [p, g, m, v] = &mut b;
         rule.apply_narrow(p, g, m, v);
         assert!(a == b && a[0] != before[0] && a[1] == [0.0; 1003]);
+    }
+
+    #[test]
+    fn tensor_operations_equal_the_pass_over_slices() {
+        for (clip, decay) in [(1.0, 1.0), (0.5, 0.9)] {
+            let rule = Rule { clip, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay, step: 0.1, scale: 3.1 };
+            // The square of 1e20 overflows f32, but its product with 1 - beta2 doesn't.
+            let numbers = [[1.0, -2.0, 0.5, 0.0], [0.3, 1e20, 0.0, -1e-6], [0.1, 0.2, -0.3, 0.0], [1e-3; 4]];
+            let [p, g, m, v] = &mut numbers.map(|row| row.map(|x| x as f32));
+            rule.apply(p, g, m, v);
+            let expected = [*p, *g, *m, *v].concat();
+            // Tensors with strides aren't accepted as slices.
+            let mut tensors = numbers.map(|row| {
+                let row = Tensor::from_slice(&row).to_kind(tch::Kind::Float);
+                Tensor::stack(&[&row, &row], 1).select(1, 0)
+            });
+            let [p, g, m, v] = &mut tensors;
+            rule.apply_to_tensors(p, g, m, v).unwrap();
+            let found = tensors.iter().flat_map(crate::tensor::to_host);
+            for (found, expected) in found.zip(expected) {
+                let expected = f64::from(expected);
+                assert!((found - expected).abs() <= 1e-5 * expected.abs(), "{found} {expected}");
+            }
+        }
     }
 
     #[test]

@@ -226,8 +226,8 @@ impl<'a, E: Env> Sampler<'a, E> {
         Ok(Trajectories { conditions: checked, ..sampled })
     }
 
-    /// Returns the copy of the policy with which a roll-out evaluates it; `None` if the roll-out evaluates the
-    /// policy itself.
+    /// Returns the copy of the policy that a roll-out evaluates; `None` if the roll-out evaluates the policy
+    /// itself.
     fn on_host(
         &self,
         direction: Direction,

@@ -41,8 +41,8 @@ pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
     }
 }
 
-/// Creates a flat tensor on a device from values on the host. Like [`to_device`], the function doesn't wait for
-/// a CUDA device.
+/// Creates a flat tensor on a device from values on the host. Like [`to_device`], the function doesn't wait
+/// for a CUDA device.
 ///
 /// ```
 /// let rows = gfn::tensor::upload(&[2i64, 0], tch::Device::Cpu);
@@ -54,8 +54,9 @@ pub fn upload<T: Element>(values: &[T], device: Device) -> Tensor {
 
 /// Copies a tensor to a device, or returns the tensor itself if it is there already.
 ///
-/// A copy from the host to a CUDA device goes through pinned memory (which the device reads by itself), so that
-/// it is queued behind the device's earlier work. [`Tensor::to_device`] would wait until this work is done.
+/// A copy from the host to a CUDA device goes through pinned memory (which the device reads by itself), so
+/// that it is queued behind the device's earlier work. [`Tensor::to_device`] would wait until this work is
+/// done.
 ///
 /// ```
 /// let tensor = tch::Tensor::from_slice(&[0.5, 2.0]);

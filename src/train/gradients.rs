@@ -91,8 +91,8 @@ impl BatchScores {
         self
     }
 
-    /// Returns the scores of this replica's trajectories without gradients, on the host; `None` if the replica
-    /// trains alone.
+    /// Returns the scores of this replica's trajectories without gradients, on the host; `None` if the
+    /// replica trains alone.
     pub(super) fn replica_scores(&self) -> Option<Scores> {
         self.parts[0].replica.as_ref().map(Scores::on_host)
     }

@@ -282,7 +282,7 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(scores)
     }
 
-    /// Returns the loss of `scores` by the trainer's objective. A loss on a device is checked before the update.
+    /// Returns the loss of `scores`. A loss on a device is checked later, but before the update.
     ///
     /// # Errors
     /// Errors of the objective; [`Error::NonFinite`] or [`Error::Shape`] unless the loss is a finite scalar.

@@ -228,10 +228,11 @@ class Trainer(Generic[States]):
     double
         True for double precision.
     rollouts
-        The place where trajectories are sampled: "host" for a copy of the policy on the host, which tables
-        and policies in double precision, with conditions or with a torch module don't have, or "device" for
-        tensors on `device`. With "measured", the default, a trainer on a GPU measures both at its first step and prints
-        the faster one, which it then uses. On the CPU, "measured" is the host if the policy has a copy.
+        The place where trajectories are sampled: "host" for a copy of the policy on the host, or "device" for
+        tensors on `device`. Tables have no copy on the host, nor have policies in double precision, with
+        conditions or with a torch module. With "measured", the default, a trainer on a GPU measures both
+        places at its first step, prints the faster one and then uses it. On the CPU, "measured" is the host
+        if the policy has a copy.
 
     These settings are attributes of the trainer, which can't be changed. The attribute of the setting `batch`
     is `batch_size`.

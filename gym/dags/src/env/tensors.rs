@@ -68,7 +68,7 @@ impl TensorEnv for Adjacencies {
             length *= 2;
         }
         // The edge a -> b closes a cycle if there is a path from b to a.
-        let mut legal = (&edges + reach.transpose(1, 2)).eq(0);
+        let mut legal = edges.eq(0).logical_and(&reach.transpose(1, 2).eq(0));
         if let Some(most) = max_parents {
             let n_parents = edges.sum_dim_intlist(1, true, Kind::Int64);
             legal = legal.logical_and(&n_parents.lt(*most as i64));

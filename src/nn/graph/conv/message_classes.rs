@@ -214,8 +214,8 @@ impl<T> MessageRound<T> {
 
 /// Lists the messages to the nodes `receivers` in one round of message passing, as the fields `receivers`
 /// (empty for `None`), `entries` and `offsets` of a [`MessageRound`], and the fields of its [`EdgeMessages`].
-/// Nodes of the same colour have equal values and share a row, so the index of a sender's row before the round
-/// is its colour in `before`.
+/// Nodes of the same colour have equal values and share a row, so the index of a sender's row before the
+/// round is its colour in `before`.
 fn message_lists(
     arrays: &GraphArrays,
     before: &Colours,

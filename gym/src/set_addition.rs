@@ -233,7 +233,7 @@ impl Reward<VectorStates> for WeightReward {
 }
 
 impl TensorReward for WeightReward {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let [weights] = self.tables.get(states.device(), || [Tensor::from_slice(&self.weights)]);
         Ok((states.to_kind(Kind::Double).matmul(&weights) + self.base).log())
     }

@@ -43,7 +43,7 @@ fn agrees_with_enumeration(reward: &GridReward) -> bool {
 /// Compares the log-rewards of a reward's tensor form with those of the reward.
 fn tensor_form_agrees(reward: &GridReward, points: &VectorStates) {
     let tensor = reward.grid().env().tensor_form().unwrap().to_tensor(points, Device::Cpu);
-    let log_rewards = to_host(&reward.on_tensors().unwrap().log_reward(&tensor).unwrap());
+    let log_rewards = to_host(&reward.on_tensors().unwrap().log_rewards(&tensor).unwrap());
     for ((got, expected), point) in log_rewards.into_iter().zip(reward.reward(points)).zip(points.rows()) {
         assert!((got - expected.ln()).abs() < 1e-12, "{got} {expected} {point:?} {reward:?}");
     }

@@ -53,7 +53,7 @@ fn hashes_of_large_indices() {
     let points = VectorStates::from_rows((0..2_000u16).map(|k| [65_534 - k, 32 * k, 65_000 - 7 * k, k]));
     assert!(points.rows().all(|point| grid.index(point) > i64::MAX as u64));
     let tensor = form(&grid.env()).to_tensor(&points, Device::Cpu);
-    let got = to_host(&reward.on_tensors().unwrap().log_reward(&tensor).unwrap());
+    let got = to_host(&reward.on_tensors().unwrap().log_rewards(&tensor).unwrap());
     let expected = reward.log_reward(&points, None).unwrap();
     assert!(got.iter().zip(&expected).all(|(got, expected)| (got - expected).abs() < 1e-12));
     assert!(expected.iter().any(|value| *value != expected[0]));

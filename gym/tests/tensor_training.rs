@@ -5,13 +5,13 @@ use gfn::Rng;
 use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{
-    DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, PolicyGradient,
-    RegressionLoss, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, Weighting,
-    score,
+    Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective,
+    PolicyGradient, RegressionLoss, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood,
+    Weighting, score,
 };
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::replay::{ReplayBuffer, ReplayConfig};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{RolloutPlace, Sampler, Trajectories};
 use gfn::tensor::to_host;
 use gfn::train::{Trainer, TrainerConfig};
@@ -85,7 +85,7 @@ fn objectives(family: &Family) -> Vec<Box<dyn Objective>> {
         Box::new(DetailedBalance::default()),
         Box::new(subtb),
         Box::new(FlowMatching::default()),
-        Box::new(PolicyGradient::default()),
+        Box::new(PolicyGradient::new(Advantage::Baseline).unwrap()),
         Box::new(TrajectoryLikelihood),
     ];
     if family.has_partial_rewards {
@@ -205,7 +205,9 @@ fn replayed_trajectories_join_those_on_tensors() {
         let policy = policy(&env, 0);
         let rng = Rng::seeded(0);
         let trainer = Trainer::new(env, (family.reward)(), policy, TrajectoryBalance, config, rng).unwrap();
-        let buffer = ReplayBuffer::new(ReplayConfig { capacity: 64, ..ReplayConfig::default() }).unwrap();
+        let buffer =
+            ReplayBuffer::new(ReplayConfig { capacity: 64, eviction: Eviction::Fifo, draw: Draw::Uniform })
+                .unwrap();
         let mut trainer = trainer.with_replay(buffer);
         for _ in 0..3 {
             assert!(trainer.step().unwrap().loss.is_finite());

@@ -220,7 +220,7 @@ impl<S: Rows + 'static> Reward<S> for PyReward<S> {
 }
 
 impl<S> TensorReward for PyReward<S> {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let call = |py: Python<'_>| {
             let states = tensors::to_python(py, states)?;
             self.function.bind(py).call_method1(ON_TENSORS, (states,))?.extract()

@@ -178,7 +178,7 @@ impl<E: EnumerableEnv> TensorCheck<'_, E> {
         objects: &E::States,
     ) -> Result<()> {
         let expected = reward.log_reward(objects, None)?;
-        let got = tensors.log_reward(&self.tensor(objects))?;
+        let got = tensors.log_rewards(&self.tensor(objects))?;
         if got.size() != [objects.len() as i64] || got.kind() != Kind::Double {
             let found = format!("{:?} of shape {:?} instead of f64 of shape [n]", got.kind(), got.size());
             return Err(broken("the log-rewards", &found));

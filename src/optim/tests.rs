@@ -49,7 +49,7 @@ fn draw(step: usize, rng: &mut Rng) -> Vec<Option<Vec<f64>>> {
     let gradient = |(i, shape): (usize, &&[i64])| {
         let n = shape.iter().product::<i64>() as usize;
         let values: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
-        let is_missing = (i == 1 && step < 20) || (i == 3 && step % 3 != 0);
+        let is_missing = (i == 1 && step < 20) || (i == 3 && !step.is_multiple_of(3));
         (!is_missing).then_some(values)
     };
     SHAPES.iter().enumerate().map(gradient).collect()

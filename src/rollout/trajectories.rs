@@ -143,7 +143,7 @@ impl<E: Env> Trajectories<E> {
     pub fn log_rewards(&self, reward: &dyn Reward<E::States>) -> Result<Vec<f64>> {
         match (self.states.device(), reward.on_tensors()) {
             (Some(kept), Some(tensors)) if self.conditions.is_none() => {
-                let values = to_host(&tensors.log_reward(&kept.terminal)?.to_kind(Kind::Double));
+                let values = to_host(&tensors.log_rewards(&kept.terminal)?.to_kind(Kind::Double));
                 check_log_rewards(&values, &self.terminal)?;
                 Ok(values)
             }

@@ -117,7 +117,7 @@ impl<S: LocalScore> DagReward<S> {
 }
 
 impl<S: LocalScore> TensorReward for DagReward<S> {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let n = self.score.n_nodes() as i64;
         let size = states.size();
         if size.len() != 2 || size[1] != n * n {
@@ -156,7 +156,7 @@ impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
         states: &GraphStates,
         conditions: Option<&Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        Reward::log_reward(self, states, conditions).map(Some)
+        self.log_reward(states, conditions).map(Some)
     }
 
     fn log_reward_change(

@@ -114,12 +114,12 @@ fn table_entries_sum_to_the_score_of_each_graph() {
     let states = env.tensor_form().unwrap().to_tensor(graphs, Device::Cpu);
     for score in scores(4) {
         let reward = DagReward::new(&score, StructurePrior::EdgePenalty { beta: 0.3 }).unwrap();
-        let got = Vec::<f64>::try_from(reward.on_tensors().unwrap().log_reward(&states).unwrap()).unwrap();
+        let got = Vec::<f64>::try_from(reward.on_tensors().unwrap().log_rewards(&states).unwrap()).unwrap();
         for (graph, got) in graphs.graphs().iter().zip(got) {
             let expected = score.graph_score(graph).unwrap() + graph.n_edges() as f64 * 0.3f64.ln();
             assert!((got - expected).abs() < 1e-9, "{got} instead of {expected} of {graph}");
         }
-        let wrong = reward.on_tensors().unwrap().log_reward(&states.narrow(1, 0, 9)).unwrap_err();
+        let wrong = reward.on_tensors().unwrap().log_rewards(&states.narrow(1, 0, 9)).unwrap_err();
         assert!(matches!(wrong, Error::Shape { .. }), "{wrong}");
     }
 }
@@ -129,7 +129,7 @@ struct Swapped<'a>(DagReward<&'a dyn LocalScore>);
 
 impl Reward<GraphStates> for Swapped<'_> {
     fn log_reward(&self, states: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
-        Reward::log_reward(&self.0, states, conditions)
+        self.0.log_reward(states, conditions)
     }
     fn on_tensors(&self) -> Option<&dyn TensorReward> {
         Some(self)
@@ -137,12 +137,12 @@ impl Reward<GraphStates> for Swapped<'_> {
 }
 
 impl TensorReward for Swapped<'_> {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let n = self.0.score().n_nodes() as i64;
         let order: Vec<i64> = [1, 0].into_iter().chain(2..n).collect();
         let order = Tensor::from_slice(&order);
         let swapped = states.view([-1, n, n]).index_select(2, &order).index_select(1, &order);
-        TensorReward::log_reward(&self.0, &swapped.reshape([-1, n * n]))
+        self.0.log_rewards(&swapped.reshape([-1, n * n]))
     }
 }
 

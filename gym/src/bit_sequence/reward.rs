@@ -174,7 +174,7 @@ impl Reward<VectorStates> for HammingReward {
 }
 
 impl TensorReward for HammingReward {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let build = || {
             let entries: Vec<i64> = self.modes.values().iter().map(|&entry| entry.into()).collect();
             [self.signs(&Tensor::from_slice(&entries).view([-1, self.words.n_words() as i64]))]

@@ -219,7 +219,7 @@ impl Reward<VectorStates> for IsingReward {
 }
 
 impl TensorReward for IsingReward {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let [couplings] = self.tables.get(states.device(), || [self.coupling_matrix()]);
         let spins = (states * 2 - 3).to_kind(Kind::Double).transpose(0, 1).contiguous();
         Ok((couplings.matmul(&spins) * spins).sum_dim_intlist(0, false, Kind::Double))

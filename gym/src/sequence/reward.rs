@@ -196,7 +196,7 @@ impl Reward<VectorStates> for TableReward {
 }
 
 impl TensorReward for TableReward {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let [places, numbers, log_rewards] = self.tables.get(states.device(), || self.sorted());
         let number = (states * places).sum_dim_intlist(1, false, Kind::Int64);
         let index = number.searchsorted(&numbers, false, false, "left", None::<Tensor>);

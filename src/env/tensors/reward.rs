@@ -14,11 +14,11 @@ pub trait TensorReward: Send {
     ///
     /// # Errors
     /// Any error that prevents computing a number for each state.
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor>;
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor>;
 }
 
 impl<F: Fn(&Tensor) -> Result<Tensor> + Send> TensorReward for F {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         self(states)
     }
 }
@@ -40,7 +40,7 @@ pub struct PerTensor<F>(pub F);
 
 impl<F: TensorReward> Reward<VectorStates> for PerTensor<F> {
     fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-        Ok(to_host(&self.0.log_reward(&vectors_to_tensor(states))?.to_kind(Kind::Double)))
+        Ok(to_host(&self.0.log_rewards(&vectors_to_tensor(states))?.to_kind(Kind::Double)))
     }
     fn on_tensors(&self) -> Option<&dyn TensorReward> {
         Some(&self.0)

@@ -377,7 +377,7 @@ mod tests {
         for outputs in [1, 16, 21] {
             let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
             let linear = Linear::new(&mut parameters.scope(&mut rng), 37, outputs);
-            let linear = HostLinear::from_linear(&linear);
+            let linear = HostLinear::from_linear(&linear, &Mirror::default());
             for rows in 0..10 {
                 let columns: Vec<i64> = (0..rows * K).map(|_| rng.below(37) as i64).collect();
                 let mut ones = vec![0.0; rows * 37];

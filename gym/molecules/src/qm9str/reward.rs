@@ -81,7 +81,7 @@ impl Reward<VectorStates> for Qm9StrReward {
 }
 
 impl TensorReward for Qm9StrReward {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let build = || {
             let place = |place: usize| BLOCKS.len().pow(place as u32) as i64;
             let places: Vec<i64> = (0..Qm9Str::ENTRIES).rev().map(place).collect();

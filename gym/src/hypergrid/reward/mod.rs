@@ -261,7 +261,7 @@ impl Reward<VectorStates> for GridReward {
         states: &VectorStates,
         conditions: Option<&Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        Reward::log_reward(self, states, conditions).map(Some)
+        self.log_reward(states, conditions).map(Some)
     }
     fn on_tensors(&self) -> Option<&dyn TensorReward> {
         self.points.has_tensor_form().then_some(self)
@@ -269,7 +269,7 @@ impl Reward<VectorStates> for GridReward {
 }
 
 impl TensorReward for GridReward {
-    fn log_reward(&self, states: &Tensor) -> Result<Tensor> {
+    fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         Ok(self.points.on_tensors(states).0.log())
     }
 }

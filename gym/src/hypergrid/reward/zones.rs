@@ -220,7 +220,7 @@ impl OriginalReward {
 
 impl Reward<VectorStates> for OriginalReward {
     fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
-        Reward::log_reward(&self.reward, states, conditions)
+        self.reward.log_reward(states, conditions)
     }
     fn partial_log_reward(
         &self,

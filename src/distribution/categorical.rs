@@ -23,8 +23,8 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 ///
 /// Each action type has a block of logits `[rows, width]`. A state has some of these rows, for example one
 /// per node. Its slots are the entries of its rows: first its rows in the first block, then its rows in the
-/// second block, and so on. The softmax doesn't contain illegal slots, so their logits have no effect. An
-/// environment with the same actions in every state has a single block `[n, A]`.
+/// second block, and so on. The softmax doesn't contain illegal slots, so their (finite) logits have no
+/// effect. An environment with the same actions in every state has a single block `[n, A]`.
 ///
 /// The class of the same name in recursionpharma/gflownet computes the same softmax across blocks, but takes
 /// no masks; here the masks are a part of the distribution.

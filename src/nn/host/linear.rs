@@ -111,11 +111,15 @@ impl HostLinear {
         let size = table.size();
         let inputs = size[0] as usize;
         let outputs = size[1] as usize;
-        let groups = outputs.div_ceil(LANES);
-        let mut panels = vec![0.0; groups * inputs * LANES];
+        let mut panels = vec![0.0; outputs.div_ceil(LANES) * inputs * LANES];
+        let groups = panels.as_chunks_mut::<LANES>().0;
         for (input, row) in floats(table).chunks_exact(outputs.max(1)).enumerate() {
-            for (group, weights) in row.chunks(LANES).enumerate() {
-                panels[(group * inputs + input) * LANES..][..weights.len()].copy_from_slice(weights);
+            let (whole, rest) = row.as_chunks::<LANES>();
+            for (group, weights) in whole.iter().enumerate() {
+                groups[group * inputs + input] = *weights;
+            }
+            if !rest.is_empty() {
+                groups[whole.len() * inputs + input][..rest.len()].copy_from_slice(rest);
             }
         }
         Self::from_panels(inputs, outputs, panels, bias.map(floats))
@@ -196,7 +200,7 @@ impl HostLinear {
     fn apply<const FUSED: bool>(&self, x: LayerInputs<'_>, rows: usize, out: &mut [f32]) {
         match x {
             LayerInputs::Dense(x) => self.product::<FUSED>(x, rows, out),
-            LayerInputs::Active { columns, k } => self.sums(columns, k, rows, out),
+            LayerInputs::Active { columns, k } => self.sums(columns, k, out),
         }
     }
 
@@ -260,53 +264,25 @@ impl HostLinear {
         }
     }
 
-    /// Computes all outputs of all rows from the indices of the inputs that are 1.
+    /// Computes all outputs of all rows from the indices of the inputs that are 1. A sum begins with the
+    /// bias, and adds the weights in the order of the indices.
     #[inline(always)]
-    fn sums(&self, columns: &[i64], k: usize, rows: usize, out: &mut [f32]) {
-        const TILE: usize = 4;
+    fn sums(&self, columns: &[i64], k: usize, out: &mut [f32]) {
         let size = self.inputs * LANES;
         for (group, bias) in self.bias.as_chunks::<LANES>().0.iter().enumerate() {
             let panel = self.panels[group * size..][..size].as_chunks::<LANES>().0;
-            let mut first = 0;
-            while first < rows {
-                let tile = if rows - first < TILE { 1 } else { TILE };
-                let columns = &columns[first * k..][..tile * k];
-                let sums = &mut out[first * self.outputs..][..tile * self.outputs];
-                match tile {
-                    1 => self.sum_tile::<1>(panel, bias, columns, k, sums, group),
-                    _ => self.sum_tile::<TILE>(panel, bias, columns, k, sums, group),
+            let start = group * LANES;
+            let width = (self.outputs - start).min(LANES);
+            for (i, row) in out.chunks_exact_mut(self.outputs).enumerate() {
+                let mut sums = *bias;
+                for &column in &columns[i * k..][..k] {
+                    let weights = &panel[column as usize];
+                    for j in 0..LANES {
+                        sums[j] += weights[j];
+                    }
                 }
-                first += tile;
+                row[start..][..width].copy_from_slice(&sums[..width]);
             }
-        }
-    }
-
-    /// Computes one group of up to [`LANES`] outputs for `ROWS` input rows.
-    #[inline(always)]
-    fn sum_tile<const ROWS: usize>(
-        &self,
-        panel: &[[f32; LANES]],
-        bias: &[f32; LANES],
-        columns: &[i64],
-        k: usize,
-        out: &mut [f32],
-        group: usize,
-    ) {
-        let mut sums = [*bias; ROWS];
-        let rows: [&[i64]; ROWS] = std::array::from_fn(|r| &columns[r * k..][..k]);
-        for i in 0..k {
-            for r in 0..ROWS {
-                let weights = &panel[rows[r][i] as usize];
-                for j in 0..LANES {
-                    sums[r][j] += weights[j];
-                }
-            }
-        }
-        let start = group * LANES;
-        let width = (self.outputs - start).min(LANES);
-        for (r, sum) in sums.iter().enumerate() {
-            let whole = *sum;
-            out[r * self.outputs + start..][..width].copy_from_slice(&whole[..width]);
         }
     }
 }
@@ -377,7 +353,9 @@ mod tests {
         for outputs in [1, 16, 21] {
             let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
             let linear = Linear::new(&mut parameters.scope(&mut rng), 37, outputs);
+            let table = HostLinear::from_table(&linear.weight().tr(), linear.bias());
             let linear = HostLinear::from_linear(&linear, &Mirror::default());
+            assert_eq!((&table.panels, &table.bias), (&linear.panels, &linear.bias));
             for rows in 0..10 {
                 let columns: Vec<i64> = (0..rows * K).map(|_| rng.below(37) as i64).collect();
                 let mut ones = vec![0.0; rows * 37];

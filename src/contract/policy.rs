@@ -145,8 +145,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
     }
 
-    /// Checks that `Policy::on_tensors`, which roll-outs and scores on a device use, returns the same values as
-    /// `evaluate`.
+    /// Checks that `Policy::on_tensors`, which roll-outs and scores on a device use, returns the same values
+    /// as `evaluate`.
     fn check_tensors(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
         let Some(forms) = tensor_forms(self.env, self.policy) else { return Ok(()) };
         let conditions = self.conditions_of(sample, 0)?;

@@ -38,7 +38,7 @@ pub fn check_tensors<E: EnumerableEnv>(
     rng: &mut Rng,
 ) -> Result<()> {
     let missing = || {
-        let remedy = "call `VectorEnv::with_tensors` or `VectorEnv::from_tensors`";
+        let remedy = "call `with_tensors` of the environment, or build it by `VectorEnv::from_tensors`";
         Error::missing("`check_tensors`", "an environment with a tensor form", remedy)
     };
     let form = env.tensor_form().ok_or_else(missing)?;

@@ -76,10 +76,10 @@ impl Evaluation<GraphActionCategorical> {
                 })
             }
         };
-        let pb = match wants.has(Quantity::LogPb) {
-            true => Some(build(Direction::Backward, output.pb.as_deref())?),
-            false => None,
-        };
+        let mut pb = None;
+        if wants.has(Quantity::LogPb) {
+            pb = Some(build(Direction::Backward, output.pb.as_deref())?);
+        }
         Ok(Self { pf, pb, prior: None, values: output.values })
     }
 }

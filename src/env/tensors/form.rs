@@ -36,8 +36,8 @@ impl TensorForm<VectorStates> {
 
 impl<S: Rows> TensorForm<S> {
     /// Creates a form of an environment whose states have another type than vectors. `to_tensor` returns the
-    /// states as a tensor on the host, `[n, width]` (i64). `from_tensor` receives such a tensor, whose entries
-    /// are below [`TensorEnv::n_values`].
+    /// states as a tensor on the host, `[n, width]` (i64). `from_tensor` receives such a tensor, whose
+    /// entries are below [`TensorEnv::n_values`].
     pub fn new(
         env: impl TensorEnv + 'static,
         to_tensor: fn(&dyn TensorEnv, &S) -> Tensor,

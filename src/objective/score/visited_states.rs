@@ -34,8 +34,8 @@ pub(in crate::objective) struct VisitedStates<'a, E: Env> {
 
 impl<'a, E: Env> VisitedStates<'a, E> {
     /// Collects the visited states. On the host, the policy evaluates equal states once. If the policy's
-    /// parameters are on a device, or if the trajectories' states are, all states are evaluated there, without
-    /// a search for equal ones.
+    /// parameters are on a device, or if the trajectories' states are, all states are evaluated there,
+    /// without a search for equal ones.
     pub(in crate::objective) fn new(
         env: &'a E,
         policy: &dyn Policy<E>,

@@ -12,7 +12,7 @@ use gfn::objective::{
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::{RolloutPlace, Sampler, Trajectories};
+use gfn::rollout::{Container, RolloutPlace, Sampler, Trajectories};
 use gfn::tensor::to_host;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::bit_sequence::{
@@ -119,13 +119,15 @@ fn losses_and_gradients_of_every_objective_agree_with_the_host() {
     for family in families() {
         let policy = policy(&family.env, 3);
         let sampler = Sampler::new(&family.env, &policy).place(RolloutPlace::Device);
-        let on_tensors = sampler.forward(48, &mut Rng::seeded(1)).unwrap();
+        let mut on_tensors = sampler.forward(24, &mut Rng::seeded(1)).unwrap();
+        let back = sampler.backward(on_tensors.terminal_states(), &mut Rng::seeded(2)).unwrap();
+        on_tensors.append(back).unwrap();
         let replayed = |walks: &Trajectories<VectorEnv>| {
             Trajectories::<VectorEnv>::replay(&family.env, walks.actions(), walks.offsets()).unwrap()
         };
         let on_host = replayed(&on_tensors);
         assert_eq!(on_tensors.terminal_states(), on_host.terminal_states());
-        let others = replayed(&sampler.forward(48, &mut Rng::seeded(2)).unwrap());
+        let others = replayed(&sampler.forward(48, &mut Rng::seeded(3)).unwrap());
         for objective in objectives(&family) {
             let values = |walks| loss_and_gradients(&family, &policy, objective.as_ref(), walks);
             let [got, expected, other] = [&on_tensors, &on_host, &others].map(values);

@@ -27,7 +27,6 @@ mod symmetry;
 mod tensors;
 pub(crate) mod topological;
 mod vector_env;
-mod vector_rules;
 
 pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
@@ -44,8 +43,7 @@ pub use state_graph::{Child, StateGraph};
 use symmetry::NoSymmetry;
 pub use symmetry::Symmetry;
 pub use tensors::{PerTensor, TensorEnv, TensorForm, TensorReward};
-pub use vector_env::{VectorEnv, VectorKey};
-pub use vector_rules::VectorRules;
+pub use vector_env::{VectorEnv, VectorKey, VectorRules};
 
 use serde_json::Value;
 

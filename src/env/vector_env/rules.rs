@@ -1,11 +1,11 @@
 //! Rules of environments over vectors of small integers. The author implements the moves of one vector; the
 //! library applies them to batches of vectors.
 
-use super::{
+use crate::distribution::GraphActionCategorical;
+use crate::env::{
     BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey,
     VectorStates, restrict,
 };
-use crate::distribution::GraphActionCategorical;
 use crate::{Error, Result};
 
 /// The moves of one vector. The author of a [`VectorEnv`](super::VectorEnv) implements only this trait.

@@ -1,18 +1,22 @@
 //! `VectorEnv`, the single type of all environments over vectors of small integers.
 
+mod rules;
+
+pub use rules::VectorRules;
+
 use std::sync::Arc;
 
 use serde_json::Value;
 use smallvec::SmallVec;
 
 use super::tensors::TensorRules;
-use super::vector_rules::RulesEnv;
 use super::{
     Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Slots, Step, Symmetry, TensorEnv,
-    TensorForm, VectorRules, VectorStates,
+    TensorForm, VectorStates,
 };
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
+use rules::RulesEnv;
 
 /// The key of a vector, which identifies it in a list of all states. The key consists of the entries of the
 /// vector.

@@ -129,6 +129,10 @@ fn losses_and_gradients_of_every_objective_agree_with_the_host() {
         assert_eq!(on_tensors.terminal_states(), on_host.terminal_states());
         let others = replayed(&sampler.forward(48, &mut Rng::seeded(3)).unwrap());
         for objective in objectives(&family) {
+            // A word has one backward action, so P_B has nothing to learn there.
+            if (family.name, objective.name()) == ("words", TrajectoryLikelihood.name()) {
+                continue;
+            }
             let values = |walks| loss_and_gradients(&family, &policy, objective.as_ref(), walks);
             let [got, expected, other] = [&on_tensors, &on_host, &others].map(values);
             let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();

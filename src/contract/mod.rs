@@ -52,6 +52,7 @@ pub use env::check_env;
 pub use graph::check_graph_env;
 pub use policy::check_policy;
 pub use reward::check_reward;
+pub(crate) use tensors::check_tensor_form;
 pub use tensors::check_tensors;
 pub use ways_back::{Coverage, WaysBack};
 

@@ -2,7 +2,6 @@
 
 use tch::{Device, Kind, Tensor};
 
-use crate::distribution::Exploration;
 use crate::env::{Direction, EnumerableEnv, Reward, Rows, Slots, TensorForm, TensorReward, describe_state};
 use crate::policy::UniformPolicy;
 use crate::rollout::{Sampler, Trajectories};
@@ -42,15 +41,8 @@ pub fn check_tensors<E: EnumerableEnv>(
         Error::missing("`check_tensors`", "an environment with a tensor form", remedy)
     };
     let form = env.tensor_form().ok_or_else(missing)?;
-    let walks = Sampler::new(env, &UniformPolicy).exploration(Exploration::on_policy()).forward(n, rng)?;
+    let walks = Sampler::new(env, &UniformPolicy).forward(n, rng)?;
     let check = TensorCheck { env, form };
-    let start = form.env().initial(1, Device::Cpu);
-    check.compare(
-        "the initial state",
-        &env.initial(&[0]),
-        &start,
-        &form.to_tensor(&env.initial(&[0]), Device::Cpu),
-    )?;
     check.check_moves(&walks)?;
     check.check_parents(walks.states())?;
     check.check_parents(walks.terminal_states())?;
@@ -58,6 +50,18 @@ pub fn check_tensors<E: EnumerableEnv>(
         Some(tensors) => check.check_reward(reward, tensors, walks.terminal_states()),
         None => Ok(()),
     }
+}
+
+/// The number of random trajectories on which a trainer checks the tensor form of its environment.
+const QUICK_WALKS: usize = 4;
+
+/// Checks the tensor form of an environment as [`check_tensors`] does, if there is one, on a few trajectories.
+pub(crate) fn check_tensor_form<E: EnumerableEnv>(env: &E) -> Result<()> {
+    let Some(form) = env.tensor_form() else { return Ok(()) };
+    let walks = Sampler::new(env, &UniformPolicy).forward(QUICK_WALKS, &mut Rng::seeded(0))?;
+    let check = TensorCheck { env, form };
+    check.check_moves(&walks)?;
+    check.check_parents(walks.terminal_states())
 }
 
 struct TensorCheck<'a, E: EnumerableEnv> {
@@ -112,6 +116,9 @@ impl<E: EnumerableEnv> TensorCheck<'_, E> {
     /// Checks conversions, masks, steps, reverse moves and ends along trajectories.
     fn check_moves(&self, walks: &Trajectories<E>) -> Result<()> {
         let tensors = self.form.env();
+        let start = self.env.initial(&[0]);
+        let initial = tensors.initial(1, Device::Cpu);
+        self.compare("the initial state", &start, &initial, &self.tensor(&start))?;
         for states in [walks.states(), walks.terminal_states()] {
             let tensor = self.tensor(states);
             let again = self.tensor(&self.form.to_host(&tensor)?);

@@ -6,7 +6,7 @@ use tch::{Tensor, no_grad};
 use super::companions::Averaged;
 use super::{AverageFor, Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
 use crate::condition::{ConditionSource, Conditions};
-use crate::contract::{Budget, check_env, check_graph_env};
+use crate::contract::{Budget, check_env, check_graph_env, check_tensor_form};
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward, VectorEnv};
 use crate::graph::GraphEnv;
@@ -266,7 +266,8 @@ pub trait TrainEnv: ReplayEnv + 'static {
 
 impl TrainEnv for GraphEnv {
     fn check_laws(&self) -> Result<()> {
-        check_graph_env(self, Budget::quick(), &mut Rng::seeded(0)).map(drop)
+        check_graph_env(self, Budget::quick(), &mut Rng::seeded(0))?;
+        check_tensor_form(self)
     }
 
     #[inline(never)]
@@ -281,7 +282,8 @@ impl TrainEnv for VectorEnv {
         // The check may try each move of a state vector on a copy of the vector. The more entries a vector
         // has, the longer copying takes, so the budget is divided by their number.
         let entries = budget.entries / self.width().max(1);
-        check_env(self, Budget { entries, ..budget }, &mut Rng::seeded(0)).map(drop)
+        check_env(self, Budget { entries, ..budget }, &mut Rng::seeded(0))?;
+        check_tensor_form(self)
     }
 
     #[inline(never)]

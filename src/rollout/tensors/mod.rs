@@ -147,8 +147,11 @@ impl<E: Env> TensorRollout<'_, E> {
         };
         let dist = dist.ok_or_else(missing)?;
         let (slots, is_valid) = dist.sample_tensor(&self.exploration, draws)?;
-        let live = progress.live.shallow_clone();
-        progress.failed = progress.failed.logical_or(&live.logical_and(&is_valid.logical_not()));
+        // A trajectory without a valid action stays where it is, because a move of slot 0 may lead to a state
+        // that doesn't exist.
+        let was_live = progress.live.shallow_clone();
+        let live = was_live.logical_and(&is_valid);
+        progress.failed = progress.failed.logical_or(&was_live.logical_and(&is_valid.logical_not()));
         let is_exit = match self.forms.form.exit_slot(direction) {
             Some(exit) => slots.eq(exit).logical_and(&live),
             None => live.zeros_like(),

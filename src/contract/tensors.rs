@@ -5,7 +5,7 @@ use tch::{Device, Kind, Tensor};
 use crate::env::{Direction, EnumerableEnv, Reward, Rows, Slots, TensorForm, TensorReward, describe_state};
 use crate::policy::UniformPolicy;
 use crate::rollout::{Sampler, Trajectories};
-use crate::tensor::to_host;
+use crate::tensor::{catch_tch, to_host};
 use crate::{Error, Result, Rng};
 
 /// The largest difference of two log-rewards that counts as rounding, relative to the larger of the
@@ -54,11 +54,17 @@ pub fn check_tensors<E: EnumerableEnv>(
 
 /// The number of random trajectories on which a trainer checks the tensor form of its environment.
 const QUICK_WALKS: usize = 4;
+/// The number of steps after which a random trajectory is too long for this check.
+const MAX_QUICK_STEPS: usize = 1_000;
 
 /// Checks the tensor form of an environment as [`check_tensors`] does, if there is one, on a few trajectories.
 pub(crate) fn check_tensor_form<E: EnumerableEnv>(env: &E) -> Result<()> {
     let Some(form) = env.tensor_form() else { return Ok(()) };
-    let walks = Sampler::new(env, &UniformPolicy).forward(QUICK_WALKS, &mut Rng::seeded(0))?;
+    let sampler = Sampler::new(env, &UniformPolicy).max_steps(MAX_QUICK_STEPS);
+    let walks = match sampler.forward(QUICK_WALKS, &mut Rng::seeded(0)) {
+        Err(Error::StepLimit { .. }) => return Ok(()),
+        walks => walks?,
+    };
     let check = TensorCheck { env, form };
     check.check_moves(&walks)?;
     check.check_parents(walks.terminal_states())
@@ -128,7 +134,7 @@ impl<E: EnumerableEnv> TensorCheck<'_, E> {
         }
         let inner: Vec<usize> = (0..walks.n_transitions()).filter(|&row| !walks.is_exit()[row]).collect();
         if inner.len() == walks.n_transitions() && tensors.has_exit() {
-            return Err(broken("the exit", "an exit action that the environment doesn't have"));
+            return Err(broken("the exit", "`has_exit` is true, but the environment has no exit"));
         }
         let states = walks.states().select(&inner);
         let actions = walks.actions().select(&inner);
@@ -143,6 +149,16 @@ impl<E: EnumerableEnv> TensorCheck<'_, E> {
         if !tensors.has_exit() {
             let ends = tensors.can_end(&self.tensor(&after));
             self.compare("the ends of trajectories", &after, &ends, &Tensor::from_slice(&step.done))?;
+        }
+        // Rows of finished trajectories get move 0, which must not fail.
+        let ends = self.tensor(walks.terminal_states());
+        let zeros = ends.select(1, 0).zeros_like();
+        for direction in [Direction::Forward, Direction::Backward] {
+            for rows in [&ends, &initial.expand_as(&ends)] {
+                let call =
+                    || Ok([tensors.step(direction, rows, &zeros), tensors.reverse(direction, rows, &zeros)]);
+                let _ = catch_tch("move 0 of a tensor environment in a state without legal moves", call)?;
+            }
         }
         match tensors.n_steps() {
             Some(n) if walks.offsets().windows(2).any(|ends| ends[1] - ends[0] != n) => Err(broken(

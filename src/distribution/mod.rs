@@ -11,6 +11,7 @@ mod tensor_masks;
 pub use categorical::GraphActionCategorical;
 pub use exploration::Exploration;
 pub(crate) use rounding::{check_alone, equal_up_to_rounding, logit_size};
+pub(crate) use tensor_masks::{NO_LEGAL_ACTION, NOT_FINITE};
 
 use tch::Tensor;
 
@@ -49,8 +50,8 @@ pub trait Distribution {
 
     /// Samples one slot of each state on the device of the distribution, `[states]` (i64). `draws` has a
     /// uniform random number in `[0, 1)` for each state, `[states]` (f64), on the same device. The second
-    /// result, `[states]` (bool), is `false` for each state without a legal slot or with a logit that isn't
-    /// finite; the slot of such a state has no meaning.
+    /// result, `[states]` (i64), is 0 for each state with a valid slot, 1 for a state without a legal slot,
+    /// and 2 for a state with a logit that isn't finite.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution that isn't on a device (the default).

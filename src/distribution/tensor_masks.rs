@@ -8,6 +8,11 @@ use crate::rows::{Masks, Slots};
 use crate::tensor::{index_tensor, select_rows};
 use crate::{Error, Result};
 
+/// The fault of a state without a legal slot.
+pub(crate) const NO_LEGAL_ACTION: i64 = 1;
+/// The fault of a state with a logit that isn't finite.
+pub(crate) const NOT_FINITE: i64 = 2;
+
 /// The legal slots of a batch of states, all with the same number of slots, on a device.
 #[derive(Debug)]
 pub(super) struct TensorMasks {
@@ -82,16 +87,17 @@ impl TensorMasks {
         }
     }
 
-    /// Returns the log-probability of the uniform distribution over the legal slots of each of these states.
-    pub(super) fn uniform_log_prob(&self, rows: &[usize]) -> Tensor {
+    /// Returns the log-probability of actions under the uniform distribution over the legal slots; minus
+    /// infinity for an illegal action. Action `i` belongs to state `rows[i]` and has the index `positions[i]`
+    /// among all slots of all states.
+    pub(super) fn uniform_log_prob(&self, rows: &[usize], positions: &Tensor) -> Tensor {
         let counts = self.legal.sum_dim_intlist(1, false, Kind::Float);
-        -select_rows(&counts, rows).log()
+        self.penalties().view(-1).index_select(0, positions) - select_rows(&counts, rows).log()
     }
 
     /// Samples a slot of each state by inverse transform, `[states]` (i64), from `draws`, which are numbers
     /// in `[0, 1)`, `[states]` (f64). `logits` is `[states, slots]`; `None` stands for equal logits. The
-    /// second result is `false` for each state without a legal slot or with a logit that isn't finite; the
-    /// slot of such a state has no meaning.
+    /// second result is as [`Distribution::sample_tensor`](super::Distribution::sample_tensor) says.
     pub(super) fn sample(
         &self,
         logits: Option<&Tensor>,
@@ -102,6 +108,11 @@ impl TensorMasks {
         let counts = legal.sum_dim_intlist(1, true, Kind::Double);
         let uniform = legal.to_kind(Kind::Double) / counts.clamp_min(1.0);
         let has_bias = self.has_exit && exploration.exit_bias() != 0.0;
+        let mut fault = counts.squeeze_dim(1).eq(0.0).to_kind(Kind::Int64) * NO_LEGAL_ACTION;
+        if let Some(logits) = logits {
+            let is_wrong = logits.isfinite().logical_not().logical_and(legal).any_dim(1, false);
+            fault = fault.maximum(&(is_wrong.to_kind(Kind::Int64) * NOT_FINITE));
+        }
         let probs = if logits.is_none() && !has_bias {
             uniform
         } else {
@@ -120,14 +131,12 @@ impl TensorMasks {
             let epsilon = exploration.epsilon_value();
             if epsilon > 0.0 { probs * (1.0 - epsilon) + uniform * epsilon } else { probs }
         };
-        // The first slot whose cumulative probability exceeds the draw has a probability above 0. The draw is
-        // below 1, but rounding may make its product with the total equal to the total; then the last legal
-        // slot is the result.
+        // The result is the first slot of positive probability whose cumulative probability exceeds the draw.
+        // The draw is below 1, but rounding may make its product with the total equal to the total.
         let cumulative = probs.cumsum(1, Kind::Double);
         let total = cumulative.select(1, -1);
         let threshold = (draws * &total).minimum(&(&total * (1.0 - 1e-12)));
-        let slots = cumulative.gt_tensor(&threshold.unsqueeze(1)).to_kind(Kind::Uint8).argmax(1, false);
-        let has_legal = counts.squeeze_dim(1).gt(0.0);
-        (slots, has_legal.logical_and(&total.isfinite()))
+        let exceeds = cumulative.gt_tensor(&threshold.unsqueeze(1)).logical_and(&probs.gt(0.0));
+        (exceeds.to_kind(Kind::Uint8).argmax(1, false), fault)
     }
 }

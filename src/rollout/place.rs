@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// The place where roll-outs evaluate a policy. It doesn't change the distribution of trajectories, only
-/// rounding and speed.
+/// The place where roll-outs evaluate a policy. It doesn't change the distribution of trajectories, but speed
+/// and rounding. If trajectories have several lengths, a seed gives other trajectories on a device whose
+/// states are a tensor, because other random numbers are drawn.
 ///
-/// Roll-outs of a policy without parameters, and roll-outs under conditions, have a single place: they
-/// evaluate the policy by [`Policy::evaluate`](crate::policy::Policy::evaluate).
+/// Roll-outs of a policy without parameters have a single place. There is no copy on the host under
+/// conditions.
 ///
 /// ```
 /// use gfn::{Rng, env::Rows, examples::word_env, policy::{KHot, MlpPolicy, MlpPolicyConfig}};

@@ -8,7 +8,7 @@ use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, HostPolicy, Rows, check_instances, draw_instances};
 use crate::policy::{Policy, evaluate_direction};
-use crate::tensor::select_rows;
+use crate::tensor::{select_rows, to_device};
 use crate::{Error, Result, Rng, runtime};
 
 /// The default maximum number of steps of a trajectory.
@@ -16,8 +16,9 @@ const DEFAULT_MAX_STEPS: usize = 100_000;
 
 /// Samples trajectories of an environment from a policy.
 ///
-/// In each step the policy evaluates only the states of unfinished trajectories. If the policy has parameters
-/// and there are no conditions, equal states are evaluated once per step. The same seed gives the same
+/// On the host, the policy evaluates only the states of unfinished trajectories in each step. If the policy
+/// has parameters and there are no conditions, equal states are evaluated once per step. A roll-out on a
+/// device ([`RolloutPlace`]) evaluates the states of all trajectories in each step. The same seed gives the same
 /// trajectories, bit for bit, with any number of rayon threads.
 ///
 /// ```
@@ -193,15 +194,13 @@ impl<'a, E: Env> Sampler<'a, E> {
             Direction::Backward => Exploration::on_policy(),
         };
         let on_host = self.on_host(direction, conditions.is_some())?;
-        let forms = tensor_forms(self.env, self.policy);
-        let is_chosen = |forms: &TensorForms<'_, E>| match self.place {
-            RolloutPlace::Device => true,
-            RolloutPlace::Host => false,
-            RolloutPlace::Measured => on_host.is_none() && forms.device != Device::Cpu,
-        };
-        if let Some(forms) = forms.filter(is_chosen) {
+        if let Some(forms) = self.tensor_forms(on_host.is_some()) {
             let max_steps = self.max_steps;
-            let start = forms.form.to_tensor(&start, forms.device);
+            // States from outside are checked on the host, because a device would report a wrong index only
+            // by ending the process.
+            let start = forms.form.to_tensor(&start, Device::Cpu);
+            forms.form.check(&start)?;
+            let start = to_device(&start, forms.device);
             let rollout = TensorRollout { forms, direction, max_steps, keep_states, exploration, conditions };
             let sampled = tch::no_grad(|| rollout.run(start, rng))?;
             return Ok(Trajectories { conditions: checked, ..sampled });
@@ -224,6 +223,18 @@ impl<'a, E: Env> Sampler<'a, E> {
             })
         })?;
         Ok(Trajectories { conditions: checked, ..sampled })
+    }
+
+    /// Returns the forms of environment and policy for a roll-out on a device; `None` if the roll-out steps
+    /// states on the host.
+    fn tensor_forms(&self, has_host_copy: bool) -> Option<TensorForms<'a, E>> {
+        let device = self.policy.parameters()?.device();
+        let is_chosen = match self.place {
+            RolloutPlace::Device => true,
+            RolloutPlace::Host => false,
+            RolloutPlace::Measured => !has_host_copy && device != Device::Cpu,
+        };
+        if is_chosen { tensor_forms(self.env, self.policy) } else { None }
     }
 
     /// Returns the copy of the policy that a roll-out evaluates; `None` if the roll-out evaluates the policy

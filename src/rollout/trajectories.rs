@@ -160,8 +160,17 @@ impl<E: Env> Trajectories<E> {
     /// # Errors
     /// The errors of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
-        let renamed =
-            env.symmetry().to_insertion_order(self.states(), &self.actions, &self.reverse, &self.offsets)?;
+        // States on a device belong to labelled environments, whose actions aren't renamed, so these states
+        // aren't copied to the host.
+        let renamed = match self.states.device() {
+            Some(_) => None,
+            None => env.symmetry().to_insertion_order(
+                self.states(),
+                &self.actions,
+                &self.reverse,
+                &self.offsets,
+            )?,
+        };
         let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
         Ok(Walks { actions, terminal, offsets: self.offsets.clone(), conditions: self.conditions.clone() })
     }
@@ -210,7 +219,7 @@ impl<E: Env> Owned for Trajectories<E> {
         };
         let shift = self.exit.len();
         self.offsets.extend(other.offsets[1..].iter().map(|o| o + shift));
-        self.states.append(other.states);
+        self.states.append(other.states, [&self.terminal, &other.terminal]);
         self.actions.append(other.actions);
         self.reverse.append(other.reverse);
         self.exit.extend(other.exit);

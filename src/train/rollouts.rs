@@ -15,7 +15,12 @@ impl<E: Env> Context<E> {
     /// of this trainer. A source of trajectories samples its policy with it, in the context's environment.
     #[must_use]
     pub fn sampler<'a>(&self, env: &'a E, policy: &'a dyn Policy<E>) -> Sampler<'a, E> {
-        let place = self.rollout_times.map_or(self.config.rollouts, |times| times.faster());
+        // Other policies than the measured one may have no copy on the host, so `Host` isn't demanded here.
+        let place = match self.rollout_times.map(|times| times.faster()) {
+            Some(RolloutPlace::Device) => RolloutPlace::Device,
+            Some(_) => RolloutPlace::Measured,
+            None => self.config.rollouts,
+        };
         Sampler::new(env, policy).max_steps(self.config.max_steps).place(place)
     }
 
@@ -38,11 +43,17 @@ impl<E: Env> Context<E> {
     /// Measures the times of roll-outs on the host and on the device, unless the place of roll-outs is set or
     /// there is only one. Parameters on the CPU are always evaluated on the host, so that results don't
     /// depend on the time. The roll-outs draw from a separate random stream.
-    pub(super) fn measure_rollouts(&mut self) -> Result<()> {
+    pub(super) fn measure_rollouts(&mut self, is_sampled_outside: bool) -> Result<()> {
         let on_device = self.policy.parameters().is_some_and(|parameters| parameters.device() != Device::Cpu);
         let is_open = self.rollout_times.is_none() && self.config.rollouts == RolloutPlace::Measured;
         if on_device && is_open && self.has_host_copy() {
-            self.rollout_times = Some(self.time_rollouts()?);
+            // A trainer that never samples has nothing to measure, but takes part in the exchange.
+            let none = RolloutTimes { host: 0.0, device: 0.0 };
+            let times = if is_sampled_outside { none } else { self.time_rollouts()? };
+            // All replicas sample in the place that is faster on the first one.
+            let host = self.broadcast_from_first(times.host)?;
+            let device = self.broadcast_from_first(times.device)?;
+            self.rollout_times = (host > 0.0).then_some(RolloutTimes { host, device });
         }
         Ok(())
     }
@@ -90,11 +101,11 @@ mod tests {
         assert!(trainer.context.rollout_times.is_none(), "nothing is measured on the CPU");
         assert_eq!(place(&trainer.context), (RolloutPlace::Host, Some(RolloutPlace::Measured)));
         for (times, expected) in [
-            (RolloutTimes { host: 1.0, device: 2.0 }, RolloutPlace::Host),
-            (RolloutTimes { host: 2.0, device: 1.0 }, RolloutPlace::Device),
+            (RolloutTimes { host: 1.0, device: 2.0 }, (RolloutPlace::Host, Some(RolloutPlace::Measured))),
+            (RolloutTimes { host: 2.0, device: 1.0 }, (RolloutPlace::Device, Some(RolloutPlace::Device))),
         ] {
             trainer.context.rollout_times = Some(times);
-            assert_eq!(place(&trainer.context), (expected, Some(expected)));
+            assert_eq!(place(&trainer.context), expected);
         }
         let times = trainer.context.time_rollouts().unwrap();
         assert!(times.host > 0.0 && times.device > 0.0, "{times:?}");

@@ -231,7 +231,7 @@ impl<E: TrainEnv> Trainer<E> {
             // Replicas may have resumed from unequal checkpoints, so each run compares their trainers again.
             self.check_equal_replicas()?;
             check_equal_tasks(&self.context, self.is_sampled_outside())?;
-            self.context.measure_rollouts()?;
+            self.context.measure_rollouts(self.is_sampled_outside())?;
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {

@@ -14,13 +14,7 @@ impl Distribution for GraphActionCategorical {
     type Actions = Slots;
 
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Slots> {
-        if exploration.noise() != 0.0 {
-            return Err(Error::config(
-                "noise",
-                exploration.noise(),
-                "0, because discrete actions explore by epsilon and temperature",
-            ));
-        }
+        check_noise(exploration)?;
         // Random numbers are drawn before threads start, so that the result doesn't depend on the number of
         // threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
@@ -58,7 +52,7 @@ impl Distribution for GraphActionCategorical {
             let dense = || self.logits.log_probs_with(&masks.penalties());
             return Ok(match self.dense.get_or_init(dense) {
                 Some(log_probs) => log_probs.index_select(0, &positions),
-                None => masks.uniform_log_prob(rows),
+                None => masks.uniform_log_prob(rows, &positions),
             });
         }
         self.check_actions(rows, actions)?;
@@ -78,6 +72,7 @@ impl Distribution for GraphActionCategorical {
     }
 
     fn sample_tensor(&self, exploration: &Exploration, draws: &Tensor) -> Result<(Tensor, Tensor)> {
+        check_noise(exploration)?;
         let masks = self.tensor_masks.as_ref().ok_or_else(|| {
             let remedy = "build it by `GraphActionCategorical::from_tensors`";
             Error::missing("sampling on a device", "a distribution whose masks are a tensor", remedy)
@@ -111,4 +106,16 @@ impl Distribution for GraphActionCategorical {
         }
         Ok((offsets, Slots(slots)))
     }
+}
+
+/// Returns an error if noise is set, which discrete actions don't have.
+fn check_noise(exploration: &Exploration) -> Result<()> {
+    if exploration.noise() != 0.0 {
+        return Err(Error::config(
+            "noise",
+            exploration.noise(),
+            "0, because discrete actions explore by epsilon and temperature",
+        ));
+    }
+    Ok(())
 }

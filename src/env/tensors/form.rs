@@ -85,10 +85,9 @@ impl<S: Rows> TensorForm<S> {
             let remedy = "let `TensorEnv::step` and `initial` return i64 of shape `[n, width()]`";
             return Err(Error::shape(what, [-1, width], size, remedy));
         }
-        let n_values = self.env.n_values().min(1 << 16) as i64;
-        let wrong = states.lt(0).logical_or(&states.ge(n_values));
-        if wrong.any().int64_value(&[]) != 0 {
-            let value = states.masked_select(&wrong).int64_value(&[0]);
+        if self.is_wrong(states).int64_value(&[]) != 0 {
+            let is_wrong = self.are_wrong(states);
+            let value = states.masked_select(&is_wrong).int64_value(&[0]);
             return Err(Error::config(
                 "an entry of a state of a tensor environment",
                 value,
@@ -96,6 +95,17 @@ impl<S: Rows> TensorForm<S> {
             ));
         }
         Ok(())
+    }
+
+    /// Returns `true` for each entry of states that isn't at least 0 and below [`TensorEnv::n_values`].
+    fn are_wrong(&self, states: &Tensor) -> Tensor {
+        let n_values = self.env.n_values().min(1 << 16) as i64;
+        states.lt(0).logical_or(&states.ge(n_values))
+    }
+
+    /// Returns `true`, a single value on the device of the states, if an entry of the states is out of range.
+    pub(crate) fn is_wrong(&self, states: &Tensor) -> Tensor {
+        self.are_wrong(states).any()
     }
 
     /// Returns the number of slots of a direction: its moves, and the exit, if there is one.

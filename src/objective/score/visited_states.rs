@@ -33,9 +33,9 @@ pub(in crate::objective) struct VisitedStates<'a, E: Env> {
 }
 
 impl<'a, E: Env> VisitedStates<'a, E> {
-    /// Collects the visited states. On the host, the policy evaluates equal states once. If the policy's
-    /// parameters are on a device, or if the trajectories' states are, all states are evaluated there,
-    /// without a search for equal ones.
+    /// Collects the visited states. On the host, the policy evaluates equal states once. If environment and
+    /// policy have forms on tensors, and the states or the parameters are on a device, every visited state is
+    /// evaluated there, equal ones too.
     pub(in crate::objective) fn new(
         env: &'a E,
         policy: &dyn Policy<E>,
@@ -145,11 +145,11 @@ fn device_states<E: Env>(
     trajectories: &Trajectories<E>,
     extra: &[usize],
 ) -> Option<DeviceStates<E::States>> {
-    let TensorForms { form, device, .. } = tensor_forms(env, policy)?;
     let kept = trajectories.states.device();
-    if kept.is_none() && device == Device::Cpu {
+    if kept.is_none() && policy.parameters()?.device() == Device::Cpu {
         return None;
     }
+    let TensorForms { form, device, .. } = tensor_forms(env, policy)?;
     let upload = |states: &E::States| form.to_tensor(states, device);
     let terminal =
         kept.map_or_else(|| upload(trajectories.terminal_states()), |kept| kept.terminal.to_device(device));

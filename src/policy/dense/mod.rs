@@ -9,10 +9,10 @@ use tch::{Device, Kind, Tensor};
 pub use config::MlpPolicyConfig;
 use forms::HostMlpPolicy;
 
-use super::StateFeatures;
 use super::estimators::checked_conditions;
 use super::torso::{Torso, VectorTorso};
 use super::vectors::{EncodedVectors, Inputs, Network};
+use super::{StateFeatures, TensorFeatures};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots, TensorForm};
 use crate::nn::{BackwardPolicy, Estimators, Linear, NetworkOutput, Parameters, Scope};
@@ -362,8 +362,16 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
     }
 
     fn on_tensors(&self, form: &TensorForm<E::States>) -> Option<&dyn TensorPolicy<E>> {
-        let start = form.env().initial(1, Device::Cpu);
-        self.features.encode_tensor(&start).map(|_| self as &dyn TensorPolicy<E>)
+        // Features for other states than those of the form are refused. On a device, an index that is out of
+        // range would end the process.
+        let largest = form.env().initial(1, Device::Cpu).full_like(form.env().n_values() as i64 - 1);
+        let is_valid = match self.features.encode_tensor(&largest)? {
+            TensorFeatures::Dense(values) => values.size()[1] == self.features.width() as i64,
+            TensorFeatures::Active(columns) => {
+                columns.lt(self.features.width() as i64).all().int64_value(&[]) != 0
+            }
+        };
+        is_valid.then_some(self as &dyn TensorPolicy<E>)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

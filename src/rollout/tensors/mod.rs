@@ -7,7 +7,7 @@ pub(crate) use visited_rows::{DeviceStates, VisitedRows};
 use tch::{Device, Kind, Tensor};
 
 use super::Trajectories;
-use crate::distribution::{Distribution, Exploration};
+use crate::distribution::{Distribution, Exploration, NO_LEGAL_ACTION, NOT_FINITE};
 use crate::env::{Direction, Env, Rows, TensorForm};
 use crate::policy::{Policy, TensorPolicy};
 use crate::quantity::Quantities;
@@ -61,9 +61,9 @@ struct Progress {
     states: Tensor,
     /// `true` for each unfinished trajectory, `[n]`.
     live: Tensor,
-    /// `true` for each trajectory that reached a state without a legal action, or with logits that aren't
-    /// finite, `[n]`.
-    failed: Tensor,
+    /// The fault of the state that each trajectory reached ([`Distribution::sample_tensor`]), `[n]` (i64); 0
+    /// without a fault.
+    fault: Tensor,
 }
 
 impl<E: Env> TensorRollout<'_, E> {
@@ -81,29 +81,40 @@ impl<E: Env> TensorRollout<'_, E> {
         let mut progress = Progress {
             states: start.shallow_clone(),
             live: Tensor::ones([n], flags),
-            failed: Tensor::zeros([n], flags),
+            fault: Tensor::zeros([n], (Kind::Int64, self.forms.device)),
         };
         if self.direction == Direction::Backward {
             self.begin_backward(&mut steps, &mut progress, &start);
         }
         let exits = steps.actions.len();
-        let known = self.forms.form.env().n_steps().map(|known| known - exits);
-        let per_wait = known.unwrap_or(STEPS_PER_WAIT).min(self.max_steps.max(1));
-        let mut live = n as usize;
+        let known = self.forms.form.env().n_steps().map(|known| known.saturating_sub(exits));
         let mut made = 0;
-        while live > 0 {
-            if made >= self.max_steps || known.is_some_and(|known| made >= known) {
-                let limit = known.unwrap_or(self.max_steps).min(self.max_steps);
-                return Err(Error::StepLimit { direction: self.direction, limit, live, n: n as usize });
+        loop {
+            let mut per_wait = STEPS_PER_WAIT;
+            match known {
+                Some(_) if made > 0 => break,
+                Some(known) => per_wait = known,
+                None => {
+                    let live = progress.live.sum(Kind::Int64).int64_value(&[]);
+                    if live == 0 {
+                        break;
+                    }
+                    if made == self.max_steps {
+                        return Err(self.step_limit(live as usize, n as usize));
+                    }
+                }
             }
+            let per_wait = per_wait.min(self.max_steps - made);
             // All random numbers until the next wait cross to the device together.
             let draws: Vec<f64> = (0..per_wait * n as usize).map(|_| rng.uniform()).collect();
-            let draws = upload(&draws, self.forms.device).view([-1, n]);
+            let draws = upload(&draws, self.forms.device).view([per_wait as i64, n]);
             for draws in draws.unbind(0) {
                 self.step(&mut steps, &mut progress, &draws)?;
             }
             made += per_wait;
-            live = progress.live.sum(Kind::Int64).int64_value(&[]) as usize;
+            if per_wait == 0 {
+                break;
+            }
         }
         let terminal = match self.direction {
             Direction::Forward => &progress.states,
@@ -146,12 +157,12 @@ impl<E: Env> TensorRollout<'_, E> {
             Error::missing("the sampler", "the distribution of a roll-out on a device", remedy)
         };
         let dist = dist.ok_or_else(missing)?;
-        let (slots, is_valid) = dist.sample_tensor(&self.exploration, draws)?;
+        let (slots, fault) = dist.sample_tensor(&self.exploration, draws)?;
         // A trajectory without a valid action stays where it is, because a move of slot 0 may lead to a state
         // that doesn't exist.
         let was_live = progress.live.shallow_clone();
-        let live = was_live.logical_and(&is_valid);
-        progress.failed = progress.failed.logical_or(&was_live.logical_and(&is_valid.logical_not()));
+        let live = was_live.logical_and(&fault.eq(0));
+        progress.fault = &progress.fault + fault * &was_live;
         let is_exit = match self.forms.form.exit_slot(direction) {
             Some(exit) => slots.eq(exit).logical_and(&live),
             None => live.zeros_like(),
@@ -187,19 +198,35 @@ impl<E: Env> TensorRollout<'_, E> {
     /// Sorts the steps by trajectory, in forward order, and returns the trajectories.
     fn finish(&self, steps: &Steps, progress: &Progress, terminal: &Tensor) -> Result<Trajectories<E>> {
         let n = terminal.size()[0] as usize;
-        // One copy to the host: the flags of all steps, their actions and reverse actions, and the flags of
-        // trajectories.
+        let form = self.forms.form;
+        let reached_start = match self.direction {
+            Direction::Forward => progress.live.logical_not(),
+            Direction::Backward => {
+                let start = form.env().initial(n as i64, self.forms.device);
+                progress.states.eq_tensor(&start).all_dim(1, false)
+            }
+        };
+        let stacked = if self.keep_states { Tensor::cat(&steps.states, 0) } else { terminal.shallow_clone() };
+        let is_wrong = form.is_wrong(&stacked).logical_or(&form.is_wrong(terminal));
+        // Everything that the host needs crosses in one copy: the flags, actions and reverse actions of all
+        // steps, the flags and terminal states of all trajectories, and a flag for wrong states.
         let parts = [&steps.is_live, &steps.is_exit, &steps.actions, &steps.reverse];
-        let mut flat: Vec<Tensor> = Vec::new();
-        for part in parts {
-            flat.push(Tensor::stack(part, 0).to_kind(Kind::Int64).view(-1));
-        }
-        flat.push(progress.failed.to_kind(Kind::Int64));
+        let mut flat: Vec<Tensor> = parts.iter().map(|part| Tensor::stack(part, 0)).collect();
+        flat.extend(
+            [&progress.live, &progress.fault, &reached_start, terminal, &is_wrong].map(Tensor::shallow_clone),
+        );
+        let flat: Vec<Tensor> = flat.iter().map(|part| part.to_kind(Kind::Int64).reshape([-1])).collect();
         let values = Vec::<i64>::try_from(Tensor::cat(&flat, 0).to_device(Device::Cpu))?;
         let size = steps.is_live.len() * n;
-        let (rows, failed) = values.split_at(4 * size);
-        self.check_failed(failed)?;
-        self.forms.form.check(terminal)?;
+        let (rows, ends) = values.split_at(4 * size);
+        let (flags, ends) = ends.split_at(3 * n);
+        self.check_flags(flags, n)?;
+        if ends.last() != Some(&0) {
+            form.check(&stacked)?;
+            form.check(terminal)?;
+        }
+        let objects = Tensor::from_slice(&ends[..ends.len() - 1]).view([n as i64, -1]);
+        let objects = form.to_host_unchecked(&objects);
         let mut offsets = vec![0];
         let mut order = Vec::new();
         for i in 0..n {
@@ -223,13 +250,10 @@ impl<E: Env> TensorRollout<'_, E> {
                 Error::missing("a roll-out on a device", "actions that are slots", remedy)
             })
         };
-        let objects = self.forms.form.to_host_unchecked(terminal);
         let states = if self.keep_states {
-            let stacked = Tensor::cat(&steps.states, 0);
             let states = stacked.index_select(0, &index_tensor(&order, self.forms.device));
-            self.forms.form.check(&states)?;
             let terminal = terminal.shallow_clone();
-            VisitedRows::OnDevice(DeviceStates::new(self.forms.form.clone(), states, terminal))
+            VisitedRows::OnDevice(DeviceStates::new(form.clone(), states, terminal))
         } else {
             VisitedRows::OnHost(objects.select(&[]))
         };
@@ -245,15 +269,40 @@ impl<E: Env> TensorRollout<'_, E> {
         })
     }
 
-    /// Returns an error if a trajectory met a state in which no action could be sampled.
-    fn check_failed(&self, failed: &[i64]) -> Result<()> {
-        let Some(row) = failed.iter().position(|&failed| failed != 0) else { return Ok(()) };
-        let found = format!(
-            "trajectory {row} of a roll-out on a device met a state without a legal {} action, or with a \
-             logit that isn't finite; a roll-out on the host names the state",
-            self.direction
-        );
-        Err(Error::contract("each state of a roll-out has a legal action and finite logits", found))
+    /// Returns an error if a trajectory met a state in which no action could be sampled, or if it is
+    /// unfinished. `flags` has three numbers per trajectory: `true` if it is unfinished, its fault, and `true`
+    /// if it ends where trajectories of this direction end.
+    fn check_flags(&self, flags: &[i64], n: usize) -> Result<()> {
+        let (live, others) = flags.split_at(n);
+        let (faults, has_ended) = others.split_at(n);
+        if let Some(row) = faults.iter().position(|&fault| fault == NO_LEGAL_ACTION) {
+            return Err(Error::NoLegalAction { row, direction: self.direction });
+        }
+        if let Some(row) = faults.iter().position(|&fault| fault == NOT_FINITE) {
+            let remedy =
+                "lower the learning rate, clip gradients (`max_norm`), or check the inputs of the network";
+            return Err(Error::non_finite("logit", row, f64::NAN, remedy));
+        }
+        let n_live = live.iter().filter(|&&live| live != 0).count();
+        let known = self.forms.form.env().n_steps().filter(|&known| known <= self.max_steps);
+        match known {
+            _ if n_live == 0 => {}
+            None => return Err(self.step_limit(n_live, n)),
+            Some(known) => {
+                let found = format!("it is {known}, but then {n_live} of {n} trajectories are unfinished");
+                let law =
+                    "`TensorEnv::n_steps` is the number of actions of every trajectory, including the exit";
+                return Err(Error::contract(law, found));
+            }
+        }
+        if let Some(row) = has_ended.iter().position(|&has_ended| has_ended == 0) {
+            return Err(Error::NoLegalAction { row, direction: self.direction });
+        }
+        Ok(())
+    }
+
+    fn step_limit(&self, live: usize, n: usize) -> Error {
+        Error::StepLimit { direction: self.direction, limit: self.max_steps, live, n }
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::env::{DiscreteEnv, TensorEnv, VectorEnv};
+use crate::env::{DiscreteEnv, TensorEnv, VectorEnv, VectorStates};
 use crate::nn::{BackwardPolicy, EstimatorsConfig};
 use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use crate::rollout::{RolloutPlace, Sampler};
@@ -10,6 +10,7 @@ struct Climb {
     has_exit: bool,
     /// The entry that can't be raised above 1, so that a trajectory without an exit has a dead end.
     blocked: Option<i64>,
+    n_steps: Option<usize>,
 }
 
 impl TensorEnv for Climb {
@@ -49,7 +50,7 @@ impl TensorEnv for Climb {
         }
     }
     fn n_steps(&self) -> Option<usize> {
-        (!self.has_exit).then_some(6)
+        self.n_steps
     }
 }
 
@@ -66,7 +67,7 @@ fn place(on_tensors: bool) -> RolloutPlace {
 
 #[test]
 fn trajectories_of_one_length_are_those_of_the_host() {
-    let env = VectorEnv::from_tensors(Climb { has_exit: false, blocked: None }).unwrap();
+    let env = VectorEnv::from_tensors(Climb { has_exit: false, blocked: None, n_steps: Some(6) }).unwrap();
     let policy = policy(&env);
     for epsilon in [0.0, 0.3] {
         let exploration = Exploration::epsilon(epsilon).unwrap().with_temperature(1.7).unwrap();
@@ -92,7 +93,7 @@ fn trajectories_of_one_length_are_those_of_the_host() {
 /// probabilities. A roll-out on tensors draws other random numbers there than on the host.
 #[test]
 fn trajectories_of_several_lengths_have_the_probabilities_of_the_policy() {
-    let env = VectorEnv::from_tensors(Climb { has_exit: true, blocked: None }).unwrap();
+    let env = VectorEnv::from_tensors(Climb { has_exit: true, blocked: None, n_steps: None }).unwrap();
     let policy = policy(&env);
     let graph = crate::env::StateGraph::build(&env, 100).unwrap();
     let exact = graph.terminating_distribution(&env, &policy, None).unwrap().probs;
@@ -112,25 +113,105 @@ fn trajectories_of_several_lengths_have_the_probabilities_of_the_policy() {
 
 #[test]
 fn failures_on_a_device_are_typed_errors() {
-    let env = VectorEnv::from_tensors(Climb { has_exit: false, blocked: Some(1) }).unwrap();
-    let good = policy(&env);
-    let sampler = |policy, max_steps| {
-        Sampler::new(&env, policy)
-            .max_steps(max_steps)
-            .place(RolloutPlace::Device)
-            .forward(4, &mut Rng::seeded(0))
+    let build =
+        |has_exit, blocked, n_steps| VectorEnv::from_tensors(Climb { has_exit, blocked, n_steps }).unwrap();
+    let run = |env: &VectorEnv, policy: &MlpPolicy<KHot>, max_steps| {
+        let sampler = Sampler::new(env, policy).max_steps(max_steps).place(RolloutPlace::Device);
+        sampler.forward(20, &mut Rng::seeded(0)).map(|walks| walks.n_transitions())
     };
-    let dead_end = sampler(&good, 100).unwrap_err().to_string();
-    assert!(dead_end.contains("without a legal forward action"), "{dead_end}");
-    let whole = VectorEnv::from_tensors(Climb { has_exit: true, blocked: None }).unwrap();
-    let policy = policy(&whole);
-    let limited = Sampler::new(&whole, &policy).max_steps(1).place(RolloutPlace::Device);
-    assert!(matches!(limited.forward(20, &mut Rng::seeded(0)), Err(Error::StepLimit { limit: 1, .. })));
-    for parameter in good.parameters().iter() {
-        let mut tensor = parameter.tensor.shallow_clone();
-        let _ = tch::no_grad(|| tensor.fill_(f64::NAN));
+    let blocked = build(false, Some(1), Some(6));
+    assert!(matches!(
+        run(&blocked, &policy(&blocked), 100),
+        Err(Error::NoLegalAction { direction: Direction::Forward, .. })
+    ));
+    let free = build(true, None, None);
+    let good = policy(&free);
+    // The limit isn't a multiple of the number of steps between two waits.
+    for max_steps in [1, 3] {
+        assert!(matches!(
+            run(&free, &good, max_steps),
+            Err(Error::StepLimit { limit, .. }) if limit == max_steps
+        ));
     }
-    let not_finite = sampler(&good, 100).unwrap_err().to_string();
-    assert!(not_finite.contains("a logit that isn't finite"), "{not_finite}");
-    assert_eq!(whole.masks(Direction::Forward, &whole.initial(&[0])).legal, [true, true, true, false]);
+    assert!(run(&free, &good, 7).is_ok());
+    let short = build(false, None, Some(5));
+    let error = run(&short, &policy(&short), 100).unwrap_err().to_string();
+    assert!(error.contains("n_steps") && error.contains("20 of 20"), "{error}");
+    // An object that can't be built: an entry is out of range, or the exit isn't legal there.
+    let sampler = Sampler::new(&free, &good).place(RolloutPlace::Device);
+    let foreign = VectorStates::from_rows([[0, 1, 5]]);
+    assert!(matches!(sampler.backward(&foreign, &mut Rng::seeded(0)), Err(Error::Config { .. })));
+    for has_exit in [false, true] {
+        let env = build(has_exit, None, None);
+        let policy = policy(&env);
+        for parameter in policy.parameters().iter() {
+            let mut tensor = parameter.tensor.shallow_clone();
+            let _ = tch::no_grad(|| tensor.fill_(f64::NAN));
+        }
+        assert!(matches!(run(&env, &policy, 100), Err(Error::NonFinite { .. })));
+    }
+    let noise = Exploration::on_policy().with_noise(0.1).unwrap();
+    let noisy = sampler.exploration(noise).forward(2, &mut Rng::seeded(0));
+    assert!(noisy.unwrap_err().to_string().contains("noise"));
+    assert_eq!(free.masks(Direction::Forward, &free.initial(&[0])).legal, [true, true, true, false]);
+}
+
+/// A state without a legal backward move that isn't the initial state ends a backward roll-out with an error,
+/// as on the host.
+#[test]
+fn backward_rollouts_must_end_in_the_initial_state() {
+    /// Entries of at most 1, of which only entry 0 can be lowered.
+    struct Stuck;
+    impl TensorEnv for Stuck {
+        fn width(&self) -> usize {
+            2
+        }
+        fn n_values(&self) -> usize {
+            2
+        }
+        fn n_moves(&self, _: Direction) -> usize {
+            2
+        }
+        fn legal(&self, direction: Direction, states: &Tensor) -> Tensor {
+            match direction {
+                Direction::Forward => states.eq(0),
+                Direction::Backward => states.eq(1).logical_and(&Tensor::from_slice(&[true, false])),
+            }
+        }
+        fn step(&self, direction: Direction, states: &Tensor, moves: &Tensor) -> Tensor {
+            states.scatter_value(1, &moves.unsqueeze(1), i64::from(direction == Direction::Forward))
+        }
+        fn reverse(&self, _: Direction, _: &Tensor, moves: &Tensor) -> Tensor {
+            moves.shallow_clone()
+        }
+    }
+    let env = VectorEnv::from_tensors(Stuck).unwrap();
+    let policy = policy(&env);
+    for place in [RolloutPlace::Host, RolloutPlace::Device] {
+        let back = |row| {
+            let sampler = Sampler::new(&env, &policy).place(place);
+            sampler.backward(&VectorStates::from_rows([row]), &mut Rng::seeded(0))
+        };
+        assert!(back([1, 0]).is_ok(), "{place}");
+        let stuck = back([1, 1]);
+        assert!(matches!(stuck, Err(Error::NoLegalAction { direction: Direction::Backward, .. })), "{place}");
+    }
+}
+
+/// An illegal action has no probability, whether the distribution has logits or is uniform.
+#[test]
+fn illegal_actions_are_refused_on_tensors() {
+    use crate::distribution::GraphActionCategorical;
+    use crate::env::Slots;
+    let legal = Tensor::from_slice(&[true, false]).view([1, 2]);
+    let logits = Tensor::from_slice(&[0f32, 3.0]).view([1, 2]);
+    for logits in [None, Some(&logits)] {
+        let build =
+            GraphActionCategorical::from_tensors(Direction::Forward, legal.shallow_clone(), false, logits);
+        let dist = build.unwrap();
+        assert_eq!(dist.log_prob(&[0], &Slots(vec![0])).unwrap().double_value(&[0]), 0.0);
+        assert!(matches!(dist.log_prob(&[0], &Slots(vec![1])), Err(Error::IllegalAction { .. })));
+        assert!(matches!(dist.log_prob(&[0], &Slots(vec![2])), Err(Error::IllegalAction { .. })));
+        assert!(matches!(dist.log_prob(&[1], &Slots(vec![0])), Err(Error::OutOfRange { .. })));
+    }
 }

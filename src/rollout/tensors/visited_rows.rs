@@ -64,20 +64,23 @@ impl<S: Rows> VisitedRows<S> {
         }
     }
 
-    /// Appends the states of other trajectories. They stay on the device if both batches are there.
-    pub(in crate::rollout) fn append(&mut self, other: Self) {
-        match (&mut *self, &other) {
-            (Self::OnHost(states), _) if states.is_empty() => *self = other,
-            (Self::OnDevice(a), Self::OnDevice(b)) => {
-                let states = Tensor::cat(&[&a.states, &b.states], 0);
-                let terminal = Tensor::cat(&[&a.terminal, &b.terminal], 0);
-                *self = Self::OnDevice(DeviceStates::new(a.form.clone(), states, terminal));
+    /// Appends the states of other trajectories. If some of the states are on a device, the others are copied
+    /// to this device. `terminal` has the terminal states of both batches.
+    pub(in crate::rollout) fn append(&mut self, other: Self, terminal: [&S; 2]) {
+        let device = self.device().or(other.device()).map(|kept| (kept.form.clone(), kept.states.device()));
+        let Some((form, device)) = device else {
+            if let (Self::OnHost(states), Self::OnHost(more)) = (self, other) {
+                states.append(more);
             }
-            _ => {
-                let mut states = self.host().clone();
-                states.append(other.host().clone());
-                *self = Self::OnHost(states);
-            }
-        }
+            return;
+        };
+        let upload = |rows: &Self, terminal: &S| match rows {
+            Self::OnDevice(kept) => [kept.states.shallow_clone(), kept.terminal.shallow_clone()],
+            Self::OnHost(states) => [form.to_tensor(states, device), form.to_tensor(terminal, device)],
+        };
+        let first = upload(self, terminal[0]);
+        let second = upload(&other, terminal[1]);
+        let [states, ends] = [0, 1].map(|part| Tensor::cat(&[&first[part], &second[part]], 0));
+        *self = Self::OnDevice(DeviceStates::new(form, states, ends));
     }
 }

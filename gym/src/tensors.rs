@@ -14,7 +14,7 @@ pub(crate) struct Counts {
     pub(crate) largest: usize,
     /// The largest sum of the entries; `None` if only the entries are bounded.
     pub(crate) max_sum: Option<usize>,
-    /// If `true`, any state can be left by an exit action. If `false`, a trajectory ends at the largest sum.
+    /// If `true`, the exit is legal in every state. If `false`, a trajectory ends at the largest sum.
     pub(crate) has_exit: bool,
 }
 
@@ -149,12 +149,12 @@ impl TensorEnv for Cells {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SequenceTensors {
-    /// The number of different tokens that a sequence may have.
+    /// The number of different tokens that a sequence may have, at least 1.
     pub n_tokens: usize,
     /// The smallest length from which the exit action is legal. `None` means that there is no exit action,
     /// and that a trajectory ends with `max_len` tokens.
     pub min_len: Option<usize>,
-    /// The largest length of a sequence.
+    /// The largest length of a sequence, at least 1.
     pub max_len: usize,
     /// If `true`, sequences grow at both ends.
     pub has_two_ends: bool,

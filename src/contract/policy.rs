@@ -157,8 +157,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
                 forms.policy.evaluate_tensors(forms.form, &states, conditions.as_ref(), wants)?;
             self.values_of(evaluation, sample)
         })?;
-        let law = "`Policy::on_tensors` (of features, `StateFeatures::encode_tensor`) returns the same values as \
-            `evaluate`, up to rounding";
+        let law = "`Policy::on_tensors` (of features, `StateFeatures::encode_tensor`) returns the same \
+            values as `evaluate`, up to rounding";
         let words =
             |k| ("by `evaluate`".to_owned(), format!("by `on_tensors`, in {}", sample.describe(self.env, k)));
         self.compare(law, values, &others, words)

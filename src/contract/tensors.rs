@@ -57,7 +57,8 @@ const QUICK_WALKS: usize = 4;
 /// The number of steps after which a random trajectory is too long for this check.
 const MAX_QUICK_STEPS: usize = 1_000;
 
-/// Checks the tensor form of an environment as [`check_tensors`] does, if there is one, on a few trajectories.
+/// Checks the tensor form of an environment on a few trajectories, as [`check_tensors`] does. An environment
+/// without a tensor form passes.
 pub(crate) fn check_tensor_form<E: EnumerableEnv>(env: &E) -> Result<()> {
     let Some(form) = env.tensor_form() else { return Ok(()) };
     let sampler = Sampler::new(env, &UniformPolicy).max_steps(MAX_QUICK_STEPS);

@@ -18,8 +18,8 @@ const DEFAULT_MAX_STEPS: usize = 100_000;
 ///
 /// On the host, the policy evaluates only the states of unfinished trajectories in each step. If the policy
 /// has parameters and there are no conditions, equal states are evaluated once per step. A roll-out on a
-/// device ([`RolloutPlace`]) evaluates the states of all trajectories in each step. The same seed gives the same
-/// trajectories, bit for bit, with any number of rayon threads.
+/// device ([`RolloutPlace`]) evaluates the states of all trajectories in each step. The same seed gives the
+/// same trajectories, bit for bit, with any number of rayon threads.
 ///
 /// ```
 /// use gfn::{Rng, examples::Chain, policy::UniformPolicy, rollout::Sampler};

@@ -21,7 +21,7 @@ use super::Direction;
 ///
 /// [`VectorEnv::from_tensors`](super::VectorEnv::from_tensors) makes a complete environment from a
 /// `TensorEnv` alone. [`VectorEnv::with_tensors`](super::VectorEnv::with_tensors) adds a `TensorEnv` to an
-/// environment that is written for the host, which is faster on a CPU;
+/// environment that is written for the host. The form of the host is faster on a CPU.
 /// [`check_tensors`](crate::contract::check_tensors) compares the two.
 ///
 /// ```
@@ -99,8 +99,8 @@ pub trait TensorEnv: Send + Sync {
         Tensor::ones([states.size()[0]], (Kind::Bool, states.device()))
     }
 
-    /// Returns the number of actions of every trajectory, if all have the same number. A roll-out then never
-    /// waits for the device. The default is `None`.
+    /// Returns the number of actions of every trajectory, including the exit, if all have the same number. A
+    /// roll-out then waits for the device only at its end. The default is `None`.
     fn n_steps(&self) -> Option<usize> {
         None
     }

@@ -43,8 +43,8 @@ pub(super) struct TensorRollout<'a, E: Env> {
     pub(super) conditions: Option<&'a Tensor>,
 }
 
-/// The steps of all trajectories so far. Each tensor has one row per trajectory; rows of trajectories that
-/// had ended have no meaning.
+/// The steps of all trajectories so far. Each tensor has one row per trajectory. Rows of finished
+/// trajectories are ignored.
 #[derive(Default)]
 struct Steps {
     /// The states before the transitions, in forward order; empty if states aren't kept.
@@ -270,8 +270,8 @@ impl<E: Env> TensorRollout<'_, E> {
     }
 
     /// Returns an error if a trajectory met a state in which no action could be sampled, or if it is
-    /// unfinished. `flags` has three numbers per trajectory: `true` if it is unfinished, its fault, and `true`
-    /// if it ends where trajectories of this direction end.
+    /// unfinished. `flags` has three numbers per trajectory: 1 if it is unfinished, its fault, and 1 if it
+    /// ends where trajectories of this direction end.
     fn check_flags(&self, flags: &[i64], n: usize) -> Result<()> {
         let (live, others) = flags.split_at(n);
         let (faults, has_ended) = others.split_at(n);

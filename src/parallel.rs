@@ -9,6 +9,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::panic::Location;
 use std::time::Instant;
 
@@ -207,6 +208,26 @@ pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) 
     }
 }
 
+/// Returns the result of `part` for the range `0..n`. If the work is split, `part` is called with one range
+/// per thread, of at least `per_thread` indices, and `merge` combines the results in order. The result of
+/// `merge` must be the same as that of one call of `part`, wherever the range is divided.
+#[track_caller]
+pub(crate) fn merge_parts<U: Send>(
+    n: usize,
+    per_thread: usize,
+    part: impl Fn(Range<usize>) -> U + Sync + Send,
+    merge: impl FnMut(U, U) -> U,
+) -> U {
+    let call = Call::begin(n, per_thread);
+    if !call.is_pooled {
+        return part(0..n);
+    }
+    let parts = rayon::current_num_threads().min(n / per_thread);
+    let ranges = (0..parts).into_par_iter().with_max_len(1).map(|k| k * n / parts..(k + 1) * n / parts);
+    let results: Vec<U> = ranges.map(&part).collect();
+    results.into_iter().reduce(merge).unwrap_or_else(|| part(0..n))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,16 +327,24 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         let items: Vec<usize> = (0..100).collect();
         let expected: Vec<usize> = items.iter().map(|k| k * k).collect();
+        let mut n_merged = 0;
+        let mut join = |first: Vec<usize>, second: Vec<usize>| {
+            n_merged += 1;
+            [first, second].concat()
+        };
         pool.install(|| {
             // There are more calls than the 32 of a trial (a comparison of the pool with the calling thread),
             // so some of them use the pool and others don't.
             for _ in 0..40 {
                 assert_eq!(map(&items, 10, |k| k * k), expected);
                 assert_eq!(try_map_range(100, 10, |k| Ok(k * k)).unwrap(), expected);
+                let squares = |range: Range<usize>| items[range].iter().map(|k| k * k).collect();
+                assert_eq!(merge_parts(100, 10, squares, &mut join), expected);
             }
             let places =
                 CHOICES.with_borrow(|choices| choices.values().filter(|c| c.losses + c.wins > 0).count());
-            assert_eq!(places, 2, "each place has had its own trial");
+            assert_eq!(places, 3, "each place has had its own trial");
         });
+        assert!((16..40).contains(&n_merged), "{n_merged} of 40 calls were split in two");
     }
 }

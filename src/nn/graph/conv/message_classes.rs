@@ -1,20 +1,12 @@
 //! Classes of nodes for which message passing computes equal values. All nodes of a class share one row of
-//! numbers, which is computed once. A class is called a colour, as in Weisfeiler-Leman refinement.
+//! numbers, which is computed once.
 
 use super::Conv;
-use crate::graph::{Edge, GraphArrays, Neighbours};
+use super::colours::{Colours, edge_keys};
+use crate::graph::GraphArrays;
 use crate::nn::graph::engine::Engine;
-use crate::nn::graph::features::{Counts, Labels, NodeFeatures, closed_walks, degrees, sizes_of_nodes};
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use crate::nn::graph::features::{Counts, Labels, NodeFeatures};
 use tch::Tensor;
-
-/// A key of a node. Nodes with equal keys get equal values, and so belong to the same class (colour). The key
-/// holds the node's features, or its colour before a round and the colours of its neighbours.
-type Key = SmallVec<[i64; 24]>;
-
-/// The separator between the parts of a [`Key`]. No colour or class has this value.
-const END: i64 = -1;
 
 /// The properties of a network that decide which nodes get equal values.
 #[derive(Debug)]
@@ -56,6 +48,7 @@ impl Plan {
 /// on the host) computes sums as matrix products, each node has a separate row in all rounds.
 ///
 /// The type `T` is the engine's type for lists of row indices.
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct MessageRounds<T> {
     /// The index of one node of each class of nodes with equal features, `[R_0]`. The features of this node
     /// are computed for the whole class.
@@ -69,6 +62,7 @@ pub(crate) struct MessageRounds<T> {
 
 /// The row indices of one round, which computes `R'` rows from `R` rows. A row holds the values of one node,
 /// or of several nodes with equal values.
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct MessageRound<T> {
     /// The index of each receiver's row among the rows of node values before the round, `[R']`; `None` if
     /// every node has a separate row before the round. In that case every node also has a separate row after
@@ -86,6 +80,7 @@ pub(crate) struct MessageRound<T> {
 
 /// The indices for messages that contain edge vectors (the features of an edge), ordered by receiver. Each
 /// list is `[M]`.
+#[derive(PartialEq, Eq, Debug)]
 struct EdgeMessages<T> {
     /// The index of each message's edge vector. In directed graphs the vectors of messages along edges come
     /// first, followed by the vectors of messages against edges.
@@ -134,11 +129,8 @@ impl<T> MessageRounds<T> {
         let kind = plan.messages;
         let n = arrays.nodes.len();
         let needs_all_nodes = kind == MessageKind::Sum && plan.rounds > 0 && engine.sums_over_neighbours();
-        let mut colours = if needs_all_nodes {
-            Colours::all_distinct(n)
-        } else {
-            Colours::from_keys(n, feature_keys(arrays, plan))
-        };
+        let mut colours =
+            if needs_all_nodes { Colours::all_distinct(n) } else { Colours::from_features(arrays, plan) };
         let features = colours.representatives.clone();
         let edges = if kind.has_edges() { edge_keys(arrays) } else { Vec::new() };
         let mut lists = Vec::with_capacity(plan.rounds);
@@ -258,101 +250,61 @@ fn message_lists(
     [receiver_rows, entries, offsets, messages, message_receivers]
 }
 
-/// A partition of the nodes into colours. Nodes of one colour have equal values.
-struct Colours {
-    /// The colour of each node, which is the number of its class of nodes with equal values.
-    colour_of_node: Vec<i64>,
-    /// The first node of each colour.
-    representatives: Vec<usize>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Edge, GraphKind, GraphState, GraphStates, Node};
+    use crate::nn::graph::engine::HostGraphs;
+    use crate::nn::host::{Mirror, Packed};
 
-impl Colours {
-    /// Creates a partition in which nodes have the same colour if and only if their keys are equal.
-    fn from_keys(n: usize, keys: impl Iterator<Item = Key>) -> Self {
-        let mut colours: FxHashMap<Key, i64> = FxHashMap::default();
-        let mut colour_of_node = Vec::with_capacity(n);
-        let mut representatives = Vec::new();
-        for (node, key) in keys.enumerate() {
-            let next = representatives.len() as i64;
-            let colour = *colours.entry(key).or_insert(next);
-            if colour == next {
-                representatives.push(node);
+    /// Draws graphs of 20 nodes, with enough nodes in all for four threads.
+    fn random_graphs(kind: GraphKind, rng: &mut Rng) -> GraphStates {
+        let mut graphs = Vec::new();
+        for _ in 0..450 {
+            let nodes: Vec<Node> = (0..20).map(|_| Node::from_class(rng.below(3) as u16)).collect();
+            let mut graph = GraphState::from_parts(kind, &nodes, &[]).unwrap();
+            for _ in 0..8 {
+                let a = rng.below(19) as u32;
+                let b = a + 1 + rng.below(19 - a as usize) as u32;
+                if !graph.has_edge(a, b) {
+                    graph.add_edge(a, b, Edge::from_class(rng.below(2) as u16)).unwrap();
+                }
             }
-            colour_of_node.push(colour);
+            graphs.push(graph);
         }
-        Self { colour_of_node, representatives }
+        graphs.into()
     }
 
-    /// Creates a partition in which each of `n` nodes has a different colour.
-    fn all_distinct(n: usize) -> Self {
-        Self { colour_of_node: (0..n as i64).collect(), representatives: (0..n).collect() }
-    }
-
-    /// Returns `true` if all nodes have different colours.
-    fn are_distinct(&self) -> bool {
-        self.colour_of_node.len() == self.representatives.len()
-    }
-
-    /// Returns the colour of each node, `[N]`; `None` if all colours are different.
-    fn index(&self) -> Option<Vec<i64>> {
-        (!self.are_distinct()).then(|| self.colour_of_node.clone())
-    }
-
-    /// Refines the colours in one step, by the colour of each node and the colours of its neighbours. `edges`
-    /// holds a number per message that encodes the features of the message's edge, or is empty if messages
-    /// don't depend on these features. Nodes whose messages have different numbers get different colours.
-    fn refined(&self, neighbours: &Neighbours, edges: &[i64]) -> Self {
-        let mut received: Vec<(i64, i64)> = Vec::new();
-        let keys = (0..self.colour_of_node.len()).map(|node| {
-            let mut key = Key::new();
-            key.push(self.colour_of_node[node]);
-            for entries in [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten()
-            {
-                received.clear();
-                let edge = |message: u32| edges.get(message as usize).copied().unwrap_or_default();
-                received.extend(
-                    entries
-                        .iter()
-                        .map(|&(from, message)| (self.colour_of_node[from as usize], edge(message))),
-                );
-                received.sort_unstable();
-                key.push(END);
-                key.extend(received.iter().flat_map(|&(colour, edge)| [colour, edge]));
+    #[test]
+    fn rounds_do_not_depend_on_the_number_of_threads() {
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let rng = &mut Rng::seeded(3);
+            let batches = [random_graphs(kind, rng), random_graphs(kind, rng)];
+            for messages in [MessageKind::Sum, MessageKind::WithEdgesAndItself, MessageKind::ByDirection] {
+                let counts = Counts { degrees: true, closed_walks: 1 };
+                let labels = Labels::default();
+                let plan = Plan { labels, counts, rounds: 2, messages, reads_whole_graph: false };
+                let rounds = |threads: usize, batch: &GraphStates| {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                    // The second of the calls for each list of colours is split if there are several threads.
+                    pool.install(|| {
+                        let packed = Packed::new(Mirror::default());
+                        let copies = [batch.clone(), batch.clone(), batch.clone()];
+                        let graphs = copies.each_ref().map(|copy| HostGraphs::new(copy.arrays(), &packed));
+                        graphs.map(|graphs| MessageRounds::new(&graphs, &plan))
+                    })
+                };
+                let expected = rounds(1, &batches[0]);
+                let [first, ..] = &expected;
+                assert!(first.features.len() > 10 && first.rounds[0].entries.len() > 1_000);
+                assert!(first.index.is_some(), "nodes share rows");
+                for threads in [2, 4] {
+                    assert_eq!(rounds(threads, &batches[0]), expected, "{kind:?}, {messages:?}");
+                }
+                // Other graphs have other rounds, so the comparison can fail.
+                assert_ne!(rounds(2, &batches[1]), expected);
             }
-            key
-        });
-        Self::from_keys(self.colour_of_node.len(), keys)
-    }
-}
-
-/// Returns the key of each node before the first round of message passing. The key holds the node's features.
-fn feature_keys<'a>(arrays: &'a GraphArrays, plan: &'a Plan) -> impl Iterator<Item = Key> + 'a {
-    let sizes = if plan.counts.degrees { sizes_of_nodes(arrays) } else { Vec::new() };
-    let lengths = plan.counts.closed_walks;
-    let walks = if lengths > 0 { closed_walks(arrays, lengths) } else { Vec::new() };
-    arrays.nodes.iter().zip(&arrays.labels).enumerate().map(move |(index, (node, &label))| {
-        let mut key = Key::new();
-        key.push(plan.labels.class(label) as i64);
-        key.push(i64::from(node.class));
-        key.extend(node.attributes.values().iter().map(|&value| i64::from(value)));
-        if let Some(&n) = sizes.get(index) {
-            key.push(END);
-            key.extend(degrees(arrays, index).chain([n]).map(|number| number as i64));
         }
-        key.extend(walks.iter().skip(index * lengths).take(lengths).map(|number| number.to_bits() as i64));
-        key
-    })
-}
-
-/// Returns a number per message. Messages along edges with equal features have equal numbers.
-fn edge_keys(arrays: &GraphArrays) -> Vec<i64> {
-    let messages_per_edge = arrays.messages_per_edge();
-    let mut numbers: FxHashMap<Edge, i64> = FxHashMap::default();
-    let mut keys = Vec::with_capacity(messages_per_edge * arrays.edges.len());
-    for &edge in &arrays.weights {
-        let next = numbers.len() as i64;
-        let number = *numbers.entry(edge).or_insert(next);
-        keys.resize(keys.len() + messages_per_edge, number);
     }
-    keys
 }

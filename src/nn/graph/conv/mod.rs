@@ -1,5 +1,6 @@
 //! Convolutions: rounds of message passing.
 
+mod colours;
 mod kind;
 mod message_classes;
 mod norm;

@@ -138,7 +138,8 @@ fn settings_of_a_trainer() {
         // The treatment of warnings isn't in this list, because it is a setting of the training loop.
         // `defaults.rs` tests it.
     ];
-    // The place of roll-outs changes rounding only; `rollout_places.rs` tests it.
+    // The place of roll-outs changes rounding and which random numbers a trajectory gets, but not the
+    // distribution of trajectories, which `rollout_places.rs` tests.
     check_all_but(&["rollouts"], &small(), &others, |config| set_trainer_run(config.clone(), buffer()));
 }
 

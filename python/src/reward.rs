@@ -138,8 +138,6 @@ pub(crate) fn class_name(settings: &Value) -> &str {
 
 /// The name of the optional method of a reward that returns log R of unfinished states.
 const PARTIAL: &str = "partial_log_reward";
-/// The name of the method of a `TensorReward` that returns log R of states which are a tensor.
-const ON_TENSORS: &str = "on_tensors";
 
 /// A reward that is a Python function of a batch of states, and of their conditions if there are any. The
 /// function returns log R of each state.
@@ -169,7 +167,7 @@ impl<S: Rows + 'static> PyReward<S> {
             Some(_) => Some(PARTIAL),
             None => border.is_always_final().then_some("__call__"),
         };
-        let has_tensors = object.hasattr(ON_TENSORS)?;
+        let has_tensors = object.is_instance(&py.import("gfn_rs._tensors")?.getattr("TensorReward")?)?;
         if has_tensors && !border.has_tensors() {
             return Err(PyTypeError::new_err(
                 "the reward is a TensorReward, but states are no vectors of whole numbers: expected an \
@@ -214,6 +212,7 @@ impl<S: Rows + 'static> Reward<S> for PyReward<S> {
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         self.partial.map(|method| self.call(method, states, conditions)).transpose()
     }
+
     fn on_tensors(&self) -> Option<&dyn TensorReward> {
         self.has_tensors.then_some(self)
     }
@@ -223,7 +222,7 @@ impl<S> TensorReward for PyReward<S> {
     fn log_rewards(&self, states: &Tensor) -> Result<Tensor> {
         let call = |py: Python<'_>| {
             let states = tensors::to_python(py, states)?;
-            self.function.bind(py).call_method1(ON_TENSORS, (states,))?.extract()
+            self.function.bind(py).call_method1("on_tensors", (states,))?.extract()
         };
         let PyTensor(log_rewards) = tch::no_grad(|| call_python("the reward", call))?;
         Ok(log_rewards.detach().to_kind(Kind::Double))

@@ -1,13 +1,14 @@
 //! Checks for signals such as Ctrl-C during long computations.
 
+use std::cell::OnceCell;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gfn::Result;
-use gfn::env::{Direction, Env};
+use gfn::env::{Direction, Env, TensorForm};
 use gfn::nn::Parameters;
 use gfn::objective::Quantities;
-use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
+use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy, TensorPolicy};
 use tch::Tensor;
 
 use crate::errors::call_python;
@@ -40,13 +41,15 @@ impl Watch {
 
     /// Wraps a policy so that each evaluation checks for signals.
     pub(crate) fn over<'a, E: Env>(&'a self, policy: &'a dyn Policy<E>) -> Watched<'a, E> {
-        Watched { policy, watch: self }
+        Watched { policy, tensors: OnceCell::new(), watch: self }
     }
 }
 
 /// A policy that checks for signals before each evaluation.
 pub(crate) struct Watched<'a, E> {
     policy: &'a dyn Policy<E>,
+    /// The policy's form on tensors, after its first use.
+    tensors: OnceCell<WatchedTensors<'a, E>>,
     watch: &'a Watch,
 }
 
@@ -65,6 +68,11 @@ impl<E: Env> Policy<E> for Watched<'_, E> {
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         let policy = self.policy.on_host(direction)?;
         Some(Box::new(WatchedHost { policy, watch: self.watch }))
+    }
+
+    fn on_tensors(&self, form: &TensorForm<E::States>) -> Option<&dyn TensorPolicy<E>> {
+        let policy = self.policy.on_tensors(form)?;
+        Some(self.tensors.get_or_init(|| WatchedTensors { policy, watch: self.watch }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -90,5 +98,24 @@ impl<E: Env> HostPolicy<E> for WatchedHost<'_, E> {
     fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist> {
         self.watch.look()?;
         self.policy.distribution(env, states)
+    }
+}
+
+/// A policy that takes states as tensors, and checks for signals before each evaluation.
+struct WatchedTensors<'a, E> {
+    policy: &'a dyn TensorPolicy<E>,
+    watch: &'a Watch,
+}
+
+impl<E: Env> TensorPolicy<E> for WatchedTensors<'_, E> {
+    fn evaluate_tensors(
+        &self,
+        form: &TensorForm<E::States>,
+        states: &Tensor,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<E::Dist>> {
+        self.watch.look()?;
+        self.policy.evaluate_tensors(form, states, conditions, wants)
     }
 }

@@ -15,9 +15,12 @@ import numpy as np
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 settings = dict(batch=8, sources=[gfn.Replay(100)])
+zeros = lambda states: np.zeros(len(states))
 grid = gfn.Trainer(gfn.HyperGrid(4, 32), gfn.HyperGridReward(), gfn.Mlp((256, 256)), **settings)
 network = gfn.GraphNet(embedding=32)
-graphs = gfn.Trainer(gfn.GraphBuilding(9), lambda graphs: np.zeros(len(graphs)), network, **settings)
+graphs = gfn.Trainer(gfn.GraphBuilding(9), zeros, network, **settings)
+sets = gfn.SetAddition(1000, 500, fixed_length=True)
+tensors = gfn.Trainer(sets, zeros, gfn.Mlp((256,)), batch=1, rollouts="device")
 points = np.random.default_rng(0).normal(size=(2500, 2))
 """
 ENDED = """
@@ -53,6 +56,8 @@ def interrupted(what, ignored=False):
         "graphs.prefill(2**27)",
         "grid.sample(2**27)",
         "graphs.sample(2**27)",
+        # This is a single roll-out, whose many steps take longer than the test allows.
+        "tensors.sample(2**12)",
         "grid.sample_with_rewards(2**27)",
         "grid.exact(2**21)",
         "graphs.exact(2**30)",

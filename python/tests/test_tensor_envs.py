@@ -39,13 +39,13 @@ class Grid(gfn.TensorRules):
         return states < self.height - 1
 
     def step(self, states, moves):
-        return states + self.one[moves]
+        return states + self.one.to(states.device)[moves]
 
     def backward_masks(self, states):
         return states > 0
 
     def backward_step(self, states, moves):
-        return states - self.one[moves]
+        return states - self.one.to(states.device)[moves]
 
 
 class Insertions(gfn.TensorRules):
@@ -59,21 +59,24 @@ class Insertions(gfn.TensorRules):
         return torch.zeros(self.n, dtype=torch.int64)
 
     def masks(self, states):
-        absent = ~(states[:, :, None] == self.places + 1).any(1)
-        places = self.places <= (states > 0).sum(1, keepdim=True)
-        return (absent[:, :, None] & places[:, None, :]).flatten(1)
+        places = self.places.to(states.device)
+        absent = ~(states[:, :, None] == places + 1).any(1)
+        is_free = places <= (states > 0).sum(1, keepdim=True)
+        return (absent[:, :, None] & is_free[:, None, :]).flatten(1)
 
     def step(self, states, moves):
+        places = self.places.to(states.device)
         place, item = moves[:, None] % self.n, moves[:, None] // self.n + 1
-        moved = states.gather(1, (self.places - (self.places > place).long()).expand_as(states))
-        return moved.where(self.places != place, item)
+        moved = states.gather(1, (places - (places > place).long()).expand_as(states))
+        return moved.where(places != place, item)
 
     def backward_masks(self, states):
         return states > 0
 
     def backward_step(self, states, moves):
+        places = self.places.to(states.device)
         padded = torch.nn.functional.pad(states, (0, 1))
-        return padded.gather(1, self.places + (self.places >= moves[:, None]).long())
+        return padded.gather(1, places + (places >= moves[:, None]).long())
 
     def reverse(self, states, moves):
         return moves % self.n
@@ -143,7 +146,8 @@ def test_methods_get_whole_batches_without_copies_and_without_gradients():
 
     def note(self, states, *moves):
         parameter = torch.nn.Parameter(torch.ones(()))
-        seen.append((len(states), states.data_ptr(), (states * parameter).requires_grad))
+        # The list keeps all tensors alive, so only tensors that share their memory have equal addresses.
+        seen.append((states, (states * parameter).requires_grad))
 
     def noted(method):
         return lambda self, *given: (note(self, *given), getattr(Grid, method)(self, *given))[1]
@@ -153,14 +157,14 @@ def test_methods_get_whole_batches_without_copies_and_without_gradients():
     rules = changed(can_end=ends, **{name: noted(name) for name in names})
     reward = gfn.TensorReward(lambda states: (note(None, states), states.sum(1))[1])
     trainer = gfn.Trainer(made(rules)(), reward, gfn.Mlp((8,)), batch=64, sources=[gfn.LocalSearch(8)]).fit(1)
-    assert seen and not any(grad for *_, grad in seen)
+    assert seen and not any(grad for _, grad in seen)
     # `masks` and `can_end` follow each other with the same states, so both must get the same memory.
-    assert any(one[1] == other[1] for one, other in itertools.pairwise(seen))
+    assert any(one[0].data_ptr() == other[0].data_ptr() for one, other in itertools.pairwise(seen))
     seen.clear()
     trainer.fit(1)
     # A trajectory has at most seven steps, and a step takes about ten calls, however many trajectories a
     # batch has.
-    assert max(n for n, *_ in seen) >= 64 and len(seen) < 7 * 2 * 20
+    assert max(len(states) for states, _ in seen) >= 64 and len(seen) < 7 * 2 * 20
 
 
 TENSORS = {
@@ -189,8 +193,8 @@ def answering(method, answer):
     [
         (lambda right: None, TypeError, "gave a NoneType: expected a torch.Tensor of "),
         (lambda right: right.numpy(), TypeError, "gave a ndarray: expected a torch.Tensor of "),
-        (lambda right: right.double(), TypeError, "gave one of torch.float64, of shape .*: expected a "),
-        (lambda right: right.to(torch.int32), TypeError, "gave one of torch.int32, of shape .*: expected a "),
+        (lambda right: right.double(), TypeError, "returned a tensor of torch.float64, .*: expected a "),
+        (lambda right: right.to(torch.int32), TypeError, "returned a tensor of torch.int32, .*: expected a "),
         (lambda right: right[..., None], ValueError, r"of shape \[.*, 1\] and .*: expected .* of shape \["),
         (lambda right: right[:-1], ValueError, r"of shape \[.*: expected .* of shape \["),
         (lambda right: right.to("meta"), ValueError, "on the device meta: expected .* on the device cpu"),
@@ -272,9 +276,9 @@ def reverses(forward, backward):
             "restores|at least 0",
         ),
         (dict(step=lambda self, states, moves: states), {}, "changes the state|trajectory returns"),
-        (reverses(lambda moves: 1 - moves, lambda moves: 1 - moves), {}, "backward|undo|restores"),
-        (reverses(lambda moves: moves, lambda moves: 1 - moves), {}, "undo|restores|move"),
-        (reverses(lambda moves: moves - 1, lambda moves: moves - 1), {}, "backward|undo|restores"),
+        (reverses(lambda m: 1 - m, lambda m: 1 - m), {}, "is a legal backward move of the child"),
+        (reverses(lambda m: m, lambda m: 1 - m), {}, "reverse of a move's reverse is the move"),
+        (reverses(lambda m: m - 1, lambda m: m - 1), {}, "is a legal backward move of the child"),
         (reverses(lambda moves: moves + 2**32, lambda moves: moves), {}, "undo"),
         # The mistake in these rules: an entry has a value that isn't below `values`.
         ({}, dict(values=3), "at least 0 and below `values`"),
@@ -400,6 +404,59 @@ def test_roll_outs_on_a_device_call_rewards_and_rules_with_its_tensors():
         assert np.isfinite(trainer.fit(1).history["loss"][-1])
 
 
+def test_samples_and_evaluations_come_from_the_place_of_roll_outs():
+    """On tensors each step moves all trajectories, finished ones too; on the host only unfinished ones."""
+    sizes, broken = {"step": [], "backward_step": []}, set()
+
+    def noted(method):
+        def move(self, states, moves):
+            if len(states) == 64 and broken:
+                raise LookupError("mine")
+            sizes[method].append(len(states))
+            return getattr(Grid, method)(self, states, moves)
+
+        return move
+
+    env, greedy = made(changed(**{method: noted(method) for method in sizes}))(), []
+    objects = np.array([[3, 3], [1, 0]] * 32)
+    for rollouts in ("host", "device"):
+        trainer = gfn.Trainer(env, slope, gfn.Mlp((8,)), rollouts=rollouts, **FEW)
+        sampler = gfn.Sampler(env, trainer)
+        greedy.append(sampler.sample(1, greedy=True).states.tolist())
+        for method, draw in (
+            ("step", lambda: trainer.sample(64)),
+            ("step", lambda: trainer.evaluate(64)),
+            ("step", lambda: sampler.sample(64)),
+            ("backward_step", lambda: trainer.evaluate_on(objects[:2], paths=32)),
+            ("backward_step", lambda: sampler.backward(objects)),
+        ):
+            sizes[method].clear()
+            draw()
+            whole = sizes[method].count(64)
+            assert whole >= 6 if rollouts == "device" else whole <= 2
+            if rollouts == "device":
+                broken.add(method)
+                with pytest.raises(LookupError, match="mine"):
+                    draw()
+                broken.clear()
+    assert greedy[0] == greedy[1]
+
+
+def test_a_method_of_this_name_makes_no_reward_of_tensors():
+    class Named:
+        def __call__(self, states):
+            return slope(states)
+
+        def on_tensors(self, states):
+            raise AssertionError("the reward is no TensorReward")
+
+    run, expected = (
+        gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((8,)), rollouts="device", **FEW).fit(2)
+        for reward in (Named(), gfn.TensorReward(slope))
+    )
+    assert run.history["loss"].tolist() == expected.history["loss"].tolist()
+
+
 def training(function, env=gfn.HyperGrid(2, 4), policy=gfn.Mlp((8,)), **settings):
     return lambda: gfn.Trainer(env, gfn.TensorReward(function), policy, **FEW, **settings).fit(1)
 
@@ -409,7 +466,7 @@ def training(function, env=gfn.HyperGrid(2, 4), policy=gfn.Mlp((8,)), **settings
     [
         (lambda states: None, TypeError, "the reward gave a NoneType: expected a torch.Tensor of real num"),
         (lambda states: slope(states).numpy(), TypeError, "gave a ndarray: expected a torch.Tensor of real"),
-        (lambda states: slope(states) * 1j, TypeError, "gave one of torch.complex64"),
+        (lambda states: slope(states) * 1j, TypeError, "returned a tensor of torch.complex64"),
         (lambda states: states, ValueError, r"of shape \[\d+, 2\] and .*: expected .* of shape \[\d+\]"),
         (lambda states: slope(states)[0], ValueError, r"of shape \[\] and"),
         (lambda states: states.zero_().sum(1), ValueError, "the reward changed its argument in place"),

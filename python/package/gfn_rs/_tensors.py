@@ -21,8 +21,11 @@ class TensorRules:
     move.
 
     Tensors are on the CPU or on the trainer's device, and a method returns a tensor on the device of its
-    arguments. It computes each row from the same row of its arguments, which it must not change in place.
-    Methods run without gradients. A trainer and `check` raise the exceptions of methods.
+    arguments. Move constants there by `.to(states.device)`: when the environment is created, methods are
+    checked on the CPU only, so a constant on the CPU doesn't fail until the first step on a GPU.
+
+    A method computes each row from the same row of its arguments, which it must not change in place. Methods
+    run without gradients. A trainer and `check` raise the exceptions of methods.
 
     In rows of finished trajectories the move is 0, even if it isn't legal. The results in such rows are
     ignored, but the method must not fail.
@@ -96,7 +99,7 @@ class TensorEnv(Env):
         False if a trajectory ends in a state without legal moves. By default it ends by the exit.
     n_steps
         The number of moves of every trajectory, including the exit, if all have the same number. A roll-out
-        on a GPU then never waits for the GPU.
+        on a GPU then doesn't wait between steps.
 
     When the environment is created, `check` runs on the states of random walks and on all backward moves from
     these states. A trainer checks some of these states again.
@@ -132,7 +135,7 @@ class TensorEnv(Env):
     def _values(self) -> dict[str, Any]:
         return {
             "env": super()._values(),
-            "limits_ends": self._has("can_end"),
+            "has_can_end": self._has("can_end"),
             "n_steps": plain(self.n_steps, "n_steps"),
         }
 
@@ -144,7 +147,7 @@ class TensorReward:
 
     function
         A function of an int64 tensor `[n, width]` of finished states. It returns log R of each state, a
-        tensor `[n]` of real numbers on the same device.
+        tensor `[n]` of real numbers on the same device. Move constants there by `.to(states.device)`.
 
     >>> reward = gfn.TensorReward(lambda states: -0.5 * states.sum(1))
     >>> reward(np.array([[1, 2], [0, 0]]))
@@ -188,7 +191,8 @@ def call_on_tensors(
     expected = f"expected a torch.Tensor of {what}, of shape {list(shape)} and on the device {where}"
     if not isinstance(answer, torch.Tensor):
         raise TypeError(f"{who} gave a {type(answer).__name__}: {expected}")
-    got = f"{who} gave one of {answer.dtype}, of shape {list(answer.shape)} and on the device {answer.device}"
+    form = f"{answer.dtype}, of shape {list(answer.shape)} and on the device {answer.device}"
+    got = f"{who} returned a tensor of {form}"
     fits = not answer.is_complex() if dtype == "real" else answer.dtype == getattr(torch, dtype)
     if not fits:
         raise TypeError(f"{got}: {expected}")

@@ -229,8 +229,8 @@ class Trainer(Generic[States]):
         True for double precision.
     rollouts
         The place where trajectories are sampled: "host" for a copy of the policy on the host, or "device" for
-        tensors on `device`. Tables have no copy on the host, nor have policies in double precision, with
-        conditions or with a torch module. With "measured", the default, a trainer on a GPU measures both
+        tensors on `device`. Tables and policies in double precision, with conditions or with a torch module
+        have no copy on the host. With "measured", the default, a trainer on a GPU measures both
         places at its first step, prints the faster one and then uses it. On the CPU, "measured" is the host
         if the policy has a copy.
 

@@ -19,7 +19,7 @@ use crate::tensors::{PyTensor, to_python};
 pub(crate) struct TensorEnvSettings {
     env: BatchEnvSettings,
     /// `true` if the rules define the method `can_end`. If `false`, a trajectory can end in every state.
-    limits_ends: bool,
+    has_can_end: bool,
     n_steps: Option<usize>,
 }
 
@@ -29,7 +29,8 @@ impl TensorEnvSettings {
         let rules = self.env.check(rules)?;
         let mut env =
             PyTensorEnv { settings: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
-        let initial = env.ask("initial", &[], Kind::Int64, &[self.env.width as i64]).ok_or_else(failed)?;
+        let initial =
+            env.call_rules("initial", &[], Kind::Int64, &[self.env.width as i64]).ok_or_else(failed)?;
         env.initial = Vec::try_from(initial.contiguous())?;
         Ok(Space::vectors(VectorEnv::from_tensors(env)?))
     }
@@ -46,7 +47,7 @@ struct PyTensorEnv {
 impl PyTensorEnv {
     /// Calls a method of the rules, without gradients. Returns its result, a tensor of this type and shape
     /// on the device of the arguments; `None` if the method fails.
-    fn ask(&self, method: &str, arguments: &[&Tensor], kind: Kind, shape: &[i64]) -> Option<Tensor> {
+    fn call_rules(&self, method: &str, arguments: &[&Tensor], kind: Kind, shape: &[i64]) -> Option<Tensor> {
         let call = |py: Python<'_>| {
             let dtype = if kind == Kind::Bool { "bool" } else { "int64" };
             let arguments: Vec<_> =
@@ -64,8 +65,8 @@ impl PyTensorEnv {
     }
 }
 
-/// If a method of the rules fails, its result is replaced by a tensor with which a roll-out ends soon: no
-/// move is legal, and each trajectory can end. The exception is raised later.
+/// If a method of the rules fails, its result is replaced by a tensor that ends the roll-out: no move is
+/// legal, and each trajectory can end. The exception is raised later.
 impl TensorEnv for PyTensorEnv {
     fn width(&self) -> usize {
         self.settings.env.width
@@ -82,13 +83,13 @@ impl TensorEnv for PyTensorEnv {
     fn legal(&self, direction: Direction, states: &Tensor) -> Tensor {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.size()[0], self.n_moves(direction) as i64];
-        let legal = self.ask(method, &[states], Kind::Bool, &shape);
+        let legal = self.call_rules(method, &[states], Kind::Bool, &shape);
         legal.unwrap_or_else(|| Tensor::zeros(shape, (Kind::Bool, states.device())))
     }
 
     fn step(&self, direction: Direction, states: &Tensor, moves: &Tensor) -> Tensor {
         let method = if direction == Direction::Forward { "step" } else { "backward_step" };
-        let after = self.ask(method, &[states, moves], Kind::Int64, &states.size());
+        let after = self.call_rules(method, &[states, moves], Kind::Int64, &states.size());
         after.unwrap_or_else(|| states.shallow_clone())
     }
 
@@ -97,7 +98,7 @@ impl TensorEnv for PyTensorEnv {
             return moves.shallow_clone();
         }
         let method = if direction == Direction::Forward { "reverse" } else { "backward_reverse" };
-        let reverse = self.ask(method, &[states, moves], Kind::Int64, &moves.size());
+        let reverse = self.call_rules(method, &[states, moves], Kind::Int64, &moves.size());
         reverse.unwrap_or_else(|| moves.zeros_like())
     }
 
@@ -114,8 +115,8 @@ impl TensorEnv for PyTensorEnv {
             return self.legal(Direction::Forward, states).any_dim(1, false).logical_not();
         }
         let n = states.size()[0];
-        let limits = self.settings.limits_ends;
-        let can_end = limits.then(|| self.ask("can_end", &[states], Kind::Bool, &[n])).flatten();
+        let has_method = self.settings.has_can_end;
+        let can_end = has_method.then(|| self.call_rules("can_end", &[states], Kind::Bool, &[n])).flatten();
         can_end.unwrap_or_else(|| Tensor::ones([n], (Kind::Bool, states.device())))
     }
 

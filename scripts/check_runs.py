@@ -242,9 +242,29 @@ def check_seeds(program, call, folder):
     assert all(words in several.stderr for words in ["seed 5: wrote", "seed", "metric", "sd"]), several.stderr
     # A finished seed isn't trained again, and a seed without a result is.
     before = (run / "seed-4/metrics.jsonl").stat().st_mtime_ns
+    same = [*grid, "--seeds", 3, "--seed", 4, "--run", run, "--json"]
+    assert json.loads(call(*same).stdout) == line == result(run), "the times of the first command stay"
     (run / "seed-5/result.json").unlink()
-    again = json.loads(call(*grid, "--seeds", 3, "--seed", 4, "--threads", 2, "--run", run, "--json").stdout)
+    again = json.loads(call(*same).stdout)
     assert before == (run / "seed-4/metrics.jsonl").stat().st_mtime_ns and again["tv"] == line["tv"]
+    assert [again[key] for key in ["train_s", "its_per_s", "states_per_s"]] == [None] * 3, again
+    # Another command doesn't replace the result, except if it adds seeds. The error names the command that
+    # resumes a seed with other settings.
+    for words, flags in {
+        "`seed` is 4 in the folder, 5 in this command": ["--steps", 30, "--seed", 5, "--seeds", 3],
+        "`seeds` is 3 in the folder, 2 in this command": ["--steps", 30, "--seed", 4, "--seeds", 2],
+        "`steps` is 30 in the folder, 40 in this command": ["--steps", 40, "--seed", 4, "--seeds", 3],
+    }.items():
+        errors = call(*GRID, *flags, "--run", run, code=1).stderr
+        assert words in errors and "--run FOLDER/seed-N --resume FOLDER/seed-N/checkpoint" in errors, errors
+    assert result(run) == again
+    call(*grid, "--seed", 4, "--seeds", 4, "--run", run)
+    assert result(run)["per_seed"][:3] == again["per_seed"] and result(run)["seeds"] == 4, result(run)
+    alone = run / "seed-4"
+    call(*GRID, "--steps", 40, "--seed", 4, "--run", alone, "--resume", alone / "checkpoint")
+    assert step(alone) == 40
+    errors = call(*grid, "--seed", 4, "--seeds", 4, "--run", run, code=1).stderr
+    assert "`steps` is 40 in the folder, 30" in errors and "leave out --seeds" in errors, errors
     # A signal ends all seeds, and the same command resumes them.
     long = [*GRID, "--steps", 2000, "--seeds", 5, "--threads", 2, "--run", folder / "many", "--json"]
     ended = subprocess.Popen(
@@ -259,17 +279,40 @@ def check_seeds(program, call, folder):
     call(*GRID, "--steps", 2000, "--run", folder / "one")
     for key in ["tv", "loss", "log_z"]:
         assert resumed["per_seed"][0][key] == result(folder / "one")[key], key
-    # A seed that fails is named, after the others have ended.
+    # After a signal, each seed can be continued alone by the command that is printed for it. The finished
+    # seeds are reported.
+    saved = [*GRID, "--steps", 2000, "--seeds", 2, "--save", folder / "saved", "--json"]
+    ended = subprocess.Popen(
+        [program, *map(str, saved), "--metrics", str(folder / "m.jsonl")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    metrics = folder / "m.seed-0.jsonl"
+    wait_until(lambda: metrics.exists() and metrics.stat().st_size > 10_000, "a seed begins")
+    ended.send_signal(signal.SIGTERM)
+    output, errors = ended.communicate(timeout=60)
+    line = json.loads(output)
+    assert ended.returncode == 130 and line["per_seed"] == [] and "0 of 2 seeds" in line["error"], line
+    words = errors.split("continue without --seeds, with ")[1].split("\n")[0].split()
+    assert words[:3] == ["--seed", "0", "--save"], errors
+    continued = json.loads(call(*GRID, "--steps", 2000, *words, "--json").stdout)
+    assert continued["tv"] == result(folder / "one")["tv"]
+    # A seed that fails is named, after the others have ended, whose reports are printed.
     (folder / "bad/seed-1").mkdir(parents=True)
     (folder / "bad/seed-1/checkpoint").write_text("")
-    errors = call(*grid, "--seeds", 3, "--run", folder / "bad", code=1).stderr
-    assert "the run with seed 1 failed (1 of 3 seeds failed)" in errors, errors
+    failed = call(*grid, "--seeds", 3, "--run", folder / "bad", "--json", code=1)
+    line, problem = json.loads(failed.stdout), "the run with seed 1 failed (1 of 3 seeds failed)"
+    assert problem in failed.stderr and problem in line["error"] and line["seeds"] == 3, failed.stderr
+    assert line["per_seed"] == [result(folder / f"bad/seed-{seed}") for seed in (0, 2)], line
+    table = call(*grid, "--seeds", 3, "--run", folder / "bad", code=1).stdout
+    assert "tv" in table and "metric" in table, table
     assert (folder / "bad/seed-0/result.json").exists() and (folder / "bad/seed-2/result.json").exists()
     # Flags that make no sense with several seeds are refused.
     for words, flags in {
         "--resume is given": ["--resume", folder / "one/checkpoint"],
         "--threads-for is given": ["--threads-for", "replicas"],
-        "it holds a run of one seed": ["--run", folder / "one"],
+        "`seeds` is 1 in the folder, 2 in this command": ["--run", folder / "one"],
     }.items():
         errors = call(*grid, "--seeds", 2, *flags, code=1).stderr
         assert words in errors, errors

@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The flags that don't change the results of a run.
 NOT_COMPARED = {"run", "resume", "checkpoint-every", "tensorboard", "config", "json"}
 # The entries of a result that describe the run and aren't measured.
-SIZES = {"seed", "steps", "batch", "threads", "members", "params", "samples", "evaluated_samples"}
+SIZES = {"seed", "seeds", "steps", "batch", "threads", "members", "params", "samples", "evaluated_samples"}
 INTERRUPTED = 130
 
 

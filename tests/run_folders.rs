@@ -49,6 +49,8 @@ struct Ring {
     #[arg(long)]
     only: Vec<String>,
     #[arg(long)]
+    seeds: Option<u64>,
+    #[arg(long)]
     run: Option<PathBuf>,
     #[arg(long)]
     resume: Option<PathBuf>,
@@ -138,6 +140,40 @@ fn a_folder_takes_one_run() {
             .map(|entry| entry.unwrap().file_name())
             .all(|name| name == ".lock" || !name.to_string_lossy().starts_with('.'))
     );
+}
+
+#[test]
+fn a_folder_takes_the_seeds_of_one_command() {
+    let temporary = Folder::new("run-seeds");
+    let (all, one) = (RunFolder::new(&temporary.0), RunFolder::new(temporary.join("seed-0")));
+    let three = parse_flags("ring --seeds 3");
+    // A folder with settings but no results, as after a refused flag, must not block other seeds.
+    all.claim_for_seeds(&parse_flags("ring --seeds 2 --lr 2")).unwrap();
+    one.claim(&parse_flags("ring --lr 2"), None).unwrap();
+    all.claim_for_seeds(&three).unwrap();
+    one.claim(&parse_flags("ring"), None).unwrap();
+    assert_eq!(all.flags().unwrap(), three);
+
+    fs::write(one.metrics(), "{\"step\":1}\n").unwrap();
+    folder::write_json(&all.result(), &json!({ "seeds": 3 })).unwrap();
+    for (flags, words) in [
+        ("ring --seeds 3 --seed 3", "`seed` is 0 in the folder, 3 in this command"),
+        ("ring --seeds 3 --lr 0.1", "`lr` is not given in the folder, 0.1 in this command"),
+        ("ring --seeds 2", "`seeds` is 3 in the folder, 2 in this command"),
+    ] {
+        let message = all.claim_for_seeds(&parse_flags(flags)).unwrap_err().to_string();
+        assert!(message.contains(words) && message.contains("--run FOLDER/seed-N --resume"), "{message}");
+    }
+    let message = one.claim_for_seeds(&three).unwrap_err().to_string();
+    assert!(message.contains("`seeds` is not given in the folder, 3 in this command"), "{message}");
+    let message = all.claim(&parse_flags("ring"), None).unwrap_err().to_string();
+    assert!(message.contains("`seeds` is 3 in the folder, not given in this command"), "{message}");
+
+    all.claim_for_seeds(&three).unwrap();
+    assert!(all.result().exists(), "the same command keeps the result");
+    let five = parse_flags("ring --seeds 5");
+    all.claim_for_seeds(&five).unwrap();
+    assert!(!all.result().exists() && all.flags().unwrap() == five, "seeds were added");
 }
 
 #[test]

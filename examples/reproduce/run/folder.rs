@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use gfn::{Error, Result};
 use serde_json::{Value, json};
 
-use super::task_flags::TaskFlags;
+use super::task_flags::{TaskFlags, is_one_of_several};
 
 /// The folder with all files of one run.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +18,12 @@ pub(crate) struct RunFolder(PathBuf);
 const LOCK: &str = ".lock";
 /// The advice in error messages about a folder that isn't the folder of a run.
 const OF_A_RUN: &str = "give a folder that --run wrote, or a new folder";
+/// The advice in error messages about a folder that holds a run with other settings.
+const TO_RESUME: &str = "give a new folder; to resume that run with other settings, keep the folder, and \
+    give --resume FOLDER/checkpoint, too";
+/// The same advice with `--seeds`, which can't be combined with `--resume`.
+const TO_RESUME_A_SEED: &str = "give a new folder; to resume a seed with other settings, leave out --seeds, \
+    and give --seed N --run FOLDER/seed-N --resume FOLDER/seed-N/checkpoint";
 
 impl RunFolder {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
@@ -82,20 +88,26 @@ impl RunFolder {
         is_same(path, &own) || path.file_name() == own.file_name() && is_same(folder, &self.0)
     }
 
-    /// Returns an error if the run in this folder has other flags, is finished, or didn't start from the
-    /// checkpoint `resume`.
-    fn check_same(&self, flags: &TaskFlags, stored: &TaskFlags, resume: Option<&Path>) -> Result<()> {
-        let refuse = |problem: String, remedy| Err(Error::file(&self.0, problem, remedy));
+    /// Returns an error if the run in this folder has other flags.
+    fn check_flags(&self, flags: &TaskFlags, stored: &TaskFlags) -> Result<()> {
         let differences = if stored.task == flags.task {
             words(&flags.differences(stored))
         } else {
             format!("a run of the task `{}`", stored.task)
         };
-        if !differences.is_empty() {
-            let remedy = "give a new folder; to resume that run with other settings, keep the folder, and \
-                give --resume FOLDER/checkpoint, too";
-            return refuse(format!("it holds another run: {differences}"), remedy);
+        if differences.is_empty() {
+            return Ok(());
         }
+        let is_of_seeds = flags.n_seeds() > 1 || is_one_of_several();
+        let remedy = if is_of_seeds { TO_RESUME_A_SEED } else { TO_RESUME };
+        Err(Error::file(&self.0, format!("it holds another run: {differences}"), remedy))
+    }
+
+    /// Returns an error if the run in this folder has other flags, is finished, or didn't start from the
+    /// checkpoint `resume`.
+    fn check_same(&self, flags: &TaskFlags, stored: &TaskFlags, resume: Option<&Path>) -> Result<()> {
+        self.check_flags(flags, stored)?;
+        let refuse = |problem: String, remedy| Err(Error::file(&self.0, problem, remedy));
         if self.result().exists() {
             let remedy = "give a new folder; to train for more --steps, keep the folder, and give --resume \
                 FOLDER/checkpoint, too";
@@ -130,16 +142,26 @@ impl RunFolder {
         serde_json::from_str(&text).map(Some).map_err(refuse)
     }
 
-    /// Checks that the folder can hold folders of several seeds: it isn't the folder of one run.
+    /// Reserves the folder for the folders and the result of several seeds. The folder must be new, or hold
+    /// seeds with the same flags. More seeds may be added to those in the folder; the result of the fewer
+    /// seeds is then removed. A folder with neither settings nor a result may hold anything, because each
+    /// seed reserves its own folder.
     ///
     /// # Errors
-    /// [`Error::File`] for the folder of a run.
-    pub(crate) fn check_for_seeds(&self) -> Result<()> {
-        if !self.settings().exists() {
-            return Ok(());
+    /// [`Error::Io`] if the folder can't be written. [`Error::File`] if the folder holds another run or more
+    /// seeds.
+    pub(crate) fn claim_for_seeds(&self, flags: &TaskFlags) -> Result<()> {
+        fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
+        let mut n_stored = 0;
+        if (self.settings().exists() || self.result().exists()) && !self.is_free()? {
+            let stored = self.flags()?;
+            n_stored = stored.n_seeds();
+            let may_add = (2..flags.n_seeds()).contains(&n_stored);
+            let expected = if may_add { flags.with("seeds", json!(n_stored)) } else { flags.clone() };
+            self.check_flags(&expected, &stored)?;
         }
-        let remedy = "give a new folder, in which each seed gets a folder of its own";
-        Err(Error::file(&self.0, "it holds a run of one seed", remedy))
+        self.lock()?;
+        if n_stored == flags.n_seeds() { Ok(()) } else { self.describe(flags, &[]) }
     }
 
     /// Locks the folder until this process ends, so that no other process writes to it.
@@ -199,12 +221,17 @@ impl RunFolder {
         })
     }
 
-    /// Returns `true` if the folder holds nothing but a lock, settings and an empty folder for pictures.
+    /// Returns `true` if the folder holds nothing but a lock, settings, an empty folder for pictures, and
+    /// folders of seeds that hold nothing else.
     fn is_free(&self) -> Result<bool> {
         for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
             let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
             let empty = path == self.pictures()
                 && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
+            let is_seed = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("seed-"));
+            if is_seed && path.is_dir() && Self::new(&path).is_free()? {
+                continue;
+            }
             let is_ours = [self.0.join(LOCK), self.settings(), beside(&self.settings())].contains(&path);
             if !empty && !is_ours {
                 return Ok(false);

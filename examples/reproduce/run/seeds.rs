@@ -1,11 +1,13 @@
 //! Training with several seeds in one process (`--seeds`).
 //!
-//! Each seed is a run of the task with flags of its own: its seed, one thread, and a folder or file of its
-//! own instead of each folder or file that the command names. Its report is kept instead of printed.
+//! Each seed runs the task with its own seed, one thread and its own output paths. Its report is stored
+//! instead of printed.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use clap::{ArgMatches, Command};
 use gfn::run::train_seeds;
@@ -14,7 +16,7 @@ use gfn_plot::{Cell, Table};
 use super::files::set_prefix;
 use super::folder::{RunFolder, write_json};
 use super::spread::{mean, spread};
-use super::task_flags::{self, ProcessFlags};
+use super::task_flags::{self, ProcessFlags, TaskFlags, is_one_of_several};
 use super::training::INTERRUPTED;
 use crate::flags::config_file;
 use crate::prelude::*;
@@ -29,6 +31,8 @@ const COLUMNS: [&str; 8] = ["l1", "tv", "jsd", "loss", "log_z", "modes_found", "
 struct SeedRun {
     /// The report, as it would be printed; `None` before the end of the run.
     report: Option<Value>,
+    /// `true` if the report was read from the run folder, because the run was finished before.
+    is_read: bool,
     /// The number of steps that this process has made.
     steps: usize,
 }
@@ -41,14 +45,9 @@ thread_local! {
 /// `true` if a signal has interrupted the run of a seed. No other seed trains further.
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Returns `true` if this thread trains one of several seeds.
-pub(crate) fn is_one_of_several() -> bool {
-    SEED_RUN.with_borrow(Option::is_some)
-}
-
-/// Keeps the report of this thread's seed, and returns `true`. Returns `false` without `--seeds`: the report
+/// Stores the report of this thread's seed, and returns `true`. Returns `false` without `--seeds`: the report
 /// must then be printed.
-pub(super) fn keep(report: &Value) -> bool {
+pub(super) fn store_report(report: &Value) -> bool {
     SEED_RUN.with_borrow_mut(|run| run.as_mut().map(|run| run.report = Some(report.clone())).is_some())
 }
 
@@ -64,7 +63,7 @@ pub(super) fn is_interrupted() -> bool {
 
 /// Ends all runs of seeds after a signal, and returns `true`. Returns `false` without `--seeds`: the process
 /// must then end.
-pub(super) fn interrupt() -> bool {
+pub(super) fn interrupt_all_seeds() -> bool {
     let is_seed = is_one_of_several();
     IS_INTERRUPTED.fetch_or(is_seed, Ordering::SeqCst);
     is_seed
@@ -91,41 +90,75 @@ pub(crate) fn run(
     let threads = flags.get_one::<usize>("threads").copied().unwrap_or(1);
     let expected = "a seed to which --seeds can be added without exceeding 64 bits";
     let end = first.checked_add(n).ok_or_else(|| Error::config("--seed", first, expected))?;
-    let folder = flags.get_one::<PathBuf>("run").map(RunFolder::new);
-    folder.as_ref().map_or(Ok(()), RunFolder::check_for_seeds)?;
     let commands: Vec<(ArgMatches, &'static ProcessFlags)> =
         (first..end).map(|seed| command_of_seed(program, flags, seed)).collect::<Result<_>>()?;
+    // Each seed has one thread, however many seeds train side by side.
+    let of_all_seeds = TaskFlags::of_process().map(|flags| flags.with("threads", json!(1)));
+    let folder = flags.get_one::<PathBuf>("run").map(RunFolder::new).zip(of_all_seeds);
+    if let Some((folder, of_all_seeds)) = &folder {
+        folder.claim_for_seeds(of_all_seeds)?;
+    }
     let started = Instant::now();
-    let runs = train_seeds(first..end, threads, |seed| {
+    let runs = Mutex::new(BTreeMap::new());
+    let ended = train_seeds(first..end, threads, |seed| {
         let (flags, process_flags) = &commands[(seed - first) as usize];
-        train(seed, flags, process_flags, &task)
-    })?;
+        let run = train(seed, flags, process_flags, &task)?;
+        runs.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, run);
+        Ok(())
+    });
     let train_s = started.elapsed().as_secs_f64();
+    let runs: Vec<SeedRun> =
+        runs.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect();
     let reports: Vec<&Value> = runs.iter().filter_map(|run| run.report.as_ref()).collect();
-    if reports.len() < runs.len() {
-        tell(format_args!("interrupted: {} of {n} seeds are done", reports.len()));
+    let unfinished =
+        |error: String| json!({ "seed": first, "seeds": n, "per_seed": reports, "error": error });
+    let is_json = flags.get_flag("json");
+    if let Err(error) = ended {
+        print_reports(&reports, unfinished(error.to_string()), is_json)?;
+        return Err(error);
+    }
+    if reports.len() < commands.len() {
+        let error = format!("interrupted: {} of {n} seeds are done", reports.len());
+        print_reports(&reports, unfinished(error.clone()), is_json)?;
+        tell(error);
         std::process::exit(INTERRUPTED);
     }
-    let steps = runs.iter().map(|run| run.steps).sum::<usize>() as f64;
-    let mut line = mean(&reports);
-    let its_per_s = steps / train_s;
-    let states_per_step = line["batch"].as_f64().zip(line["mean_len"].as_f64()).map(|(a, b)| a * b);
-    merge(
-        &mut line,
-        json!({ "seed": first, "seeds": n, "threads": threads, "train_s": train_s, "its_per_s": its_per_s,
-            "states_per_s": states_per_step.map(|states| states * its_per_s),
-            "spread": spread(&reports), "per_seed": reports }),
-    );
-    if let Some(folder) = folder {
+    let mut line = summarize(&runs, &reports, train_s);
+    merge(&mut line, json!({ "seed": first, "seeds": n, "threads": threads }));
+    if let Some((folder, of_all_seeds)) = folder {
+        // The times of the command that trained the seeds are in the earlier result.
+        let stored = folder.finished(&of_all_seeds)?;
+        line = stored.filter(|stored| stored["per_seed"] == line["per_seed"]).unwrap_or(line);
         write_json(&folder.result(), &line)?;
         report_file(&folder.result());
     }
-    let tables = tables(&reports);
-    if flags.get_flag("json") {
-        tell(tables);
+    print_reports(&reports, line, is_json)
+}
+
+/// Returns the means and spreads of the reports, with the times of all seeds together. The times are null if
+/// a report was read from a folder, because another command trained that seed.
+fn summarize(runs: &[SeedRun], reports: &[&Value], train_s: f64) -> Value {
+    let train_s = (!runs.iter().any(|run| run.is_read)).then_some(train_s);
+    let steps = runs.iter().map(|run| run.steps).sum::<usize>() as f64;
+    let its_per_s = train_s.map(|train_s| steps / train_s);
+    let mut line = mean(reports);
+    let states_per_step = line["batch"].as_f64().zip(line["mean_len"].as_f64()).map(|(a, b)| a * b);
+    let states_per_s = states_per_step.zip(its_per_s).map(|(states, its_per_s)| states * its_per_s);
+    let times = json!({ "train_s": train_s, "its_per_s": its_per_s, "states_per_s": states_per_s });
+    merge(&mut line, times);
+    merge(&mut line, json!({ "spread": spread(reports), "per_seed": reports }));
+    line
+}
+
+/// Prints the reports as tables. With `--json`, prints `line`, and the tables to standard error.
+fn print_reports(reports: &[&Value], line: Value, is_json: bool) -> Result<()> {
+    if is_json {
+        if !reports.is_empty() {
+            tell(tables(reports));
+        }
         return print(line);
     }
-    print(tables)
+    if reports.is_empty() { Ok(()) } else { print(tables(reports)) }
 }
 
 /// Runs the task with a seed. If the run folder of the seed holds the finished run, only reads its report.
@@ -138,8 +171,9 @@ fn train(
     let mut run = SeedRun::default();
     if let Some(folder) = flags.get_one::<PathBuf>("run").map(RunFolder::new) {
         run.report = folder.finished(&process_flags.flags)?;
+        run.is_read = run.report.is_some();
     }
-    if run.report.is_some() || is_interrupted() {
+    if run.is_read || is_interrupted() {
         return Ok(run);
     }
     set_prefix(format!("seed {seed}: "));

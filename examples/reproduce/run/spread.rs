@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 const SETTINGS: [&str; 6] = ["seed", "steps", "batch", "threads", "members", "params"];
 
 /// Returns the mean of several reports. The mean of numbers is a number, and the mean of objects has the
-/// means of their entries. Any other value is kept if all reports have it, and is null otherwise.
+/// means of their entries. Any other value is kept if it is equal in all reports, and is null otherwise.
 pub(crate) fn mean(values: &[&Value]) -> Value {
     let Some(first) = values.first() else { return Value::Null };
     if values.iter().all(|value| value == first) {

@@ -38,6 +38,11 @@ fn current() -> Option<&'static ProcessFlags> {
     OF_THREAD.get().or_else(|| OF_PROCESS.get())
 }
 
+/// Returns `true` if this thread trains one of several seeds.
+pub(crate) fn is_one_of_several() -> bool {
+    OF_THREAD.get().is_some()
+}
+
 /// Sets the task and flags that the functions of this module return on this thread.
 pub(crate) fn set_for_thread(flags: &'static ProcessFlags) {
     OF_THREAD.set(Some(flags));
@@ -45,8 +50,8 @@ pub(crate) fn set_for_thread(flags: &'static ProcessFlags) {
 
 /// The flags that don't change the results of a run. These flags only choose which files a run reads or
 /// writes, and what a run prints.
-const WITHOUT_EFFECT: [&str; 10] =
-    ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json", "seeds"];
+const WITHOUT_EFFECT: [&str; 9] =
+    ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
 
 /// Stores the task and flags of this process, which the other functions of this module then return.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
@@ -97,7 +102,8 @@ pub(crate) fn command() -> String {
     for flag in explicit {
         let name = flag.trim_start_matches("--");
         match &all.flags[name] {
-            _ if WITHOUT_EFFECT.contains(&name) => {}
+            // Each picture is of one seed.
+            _ if name == "seeds" || WITHOUT_EFFECT.contains(&name) => {}
             Value::Bool(_) => words.push(flag.clone()),
             Value::String(text) => words.push(format!("{flag} {text}")),
             value => words.push(format!("{flag} {value}")),
@@ -124,6 +130,18 @@ impl TaskFlags {
     /// Returns the task and flags of this thread's run.
     pub(crate) fn of_process() -> Option<&'static Self> {
         current().map(|all| &all.flags)
+    }
+
+    /// Returns the same flags, except that the flag `name` has this value.
+    pub(crate) fn with(&self, name: &str, value: Value) -> Self {
+        let mut flags = self.clone();
+        flags.flags.insert(name.to_owned(), value);
+        flags
+    }
+
+    /// Returns the number of seeds, `--seeds`.
+    pub(crate) fn n_seeds(&self) -> u64 {
+        self.flags.get("seeds").and_then(Value::as_u64).unwrap_or(1)
     }
 
     /// Returns the flags that change results and whose values differ. Each entry is a name, the value in

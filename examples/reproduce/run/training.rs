@@ -91,8 +91,8 @@ impl Run<'_> {
             .for_each(|path| report_file(path));
         let is_interrupted = ended == FitOutcome::Interrupted || seeds::is_interrupted();
         if let (true, Some(path)) = (ended != FitOutcome::Done && is_interrupted, &save) {
-            report_interruption(path, run.is_some(), trainer.steps_done());
-            if seeds::interrupt() {
+            report_interruption(path, run.is_some(), common.seed, trainer.steps_done());
+            if seeds::interrupt_all_seeds() {
                 return Ok(None);
             }
             std::process::exit(INTERRUPTED);
@@ -158,8 +158,10 @@ impl Run<'_> {
 }
 
 /// Tells the user how to continue an interrupted run, whose checkpoint is at `path`.
-fn report_interruption(path: &Path, has_folder: bool, steps_done: usize) {
-    let command = format!("continue with --save {0} --resume {0}", path.display());
+fn report_interruption(path: &Path, has_folder: bool, seed: u64, steps_done: usize) {
+    let is_seed = task_flags::is_one_of_several();
+    let seed = if is_seed { format!("out --seeds, with --seed {seed}") } else { String::new() };
+    let command = format!("continue with{seed} --save {0} --resume {0}", path.display());
     let remedy = if has_folder { "the same command resumes the run" } else { &command };
     tell(format_args!("interrupted: saved at step {steps_done}; {remedy}"));
 }
@@ -245,7 +247,7 @@ impl Run<'_> {
             write_json(&run.result(), &line)?;
             report_file(&run.result());
         }
-        if seeds::keep(&line) {
+        if seeds::store_report(&line) {
             return Ok(());
         }
         // With `--json`, standard output has only the line of JSON, so numbers for users go to standard

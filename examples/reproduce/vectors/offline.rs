@@ -4,7 +4,7 @@
 use gfn::rollout::Trajectories;
 
 use crate::prelude::*;
-use crate::run::seeds;
+use crate::run::task_flags::is_one_of_several;
 
 /// Train a perceptron on a file of trajectories, without on-policy samples
 #[derive(Args)]
@@ -33,7 +33,7 @@ impl Task for Offline {
         let mut rng = run.rng();
         let log_z = reward.log_z();
         if !self.data.exists() {
-            if seeds::is_one_of_several() {
+            if is_one_of_several() {
                 let problem = "it doesn't exist, and all of several seeds read the same file";
                 return Err(Error::file(&self.data, problem, "create it by a run without --seeds first"));
             }

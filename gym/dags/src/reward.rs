@@ -2,16 +2,15 @@ use gfn::env::{Reward, TensorReward};
 use gfn::graph::{GraphState, GraphStates};
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
-use rayon::prelude::*;
 use tch::{Kind, Tensor};
 
 use crate::env::parent_sets;
 use crate::on_device::OnDevice;
 use crate::{LocalScore, NodeSet, StructurePrior};
 
-/// The smallest number of graphs per thread. A further thread is only used if each thread gets this many
-/// graphs.
-const MIN_GRAPHS_PER_THREAD: usize = 64;
+/// The smallest number of graphs or parent sets per thread. A further thread is only used if each thread gets
+/// this many of them.
+const MIN_PER_THREAD: usize = 64;
 
 /// The largest number of nodes for which the terms of all parent sets are computed, for states on a device.
 /// For 12 nodes there are 12 * 2^11 of them. With each further node the slowest scores take more than twice
@@ -27,7 +26,8 @@ const MAX_TABLE_NODES: usize = 12;
 /// must ensure that the edges form no cycle.
 ///
 /// Graphs of up to 12 nodes are also scored on a device ([`Reward::on_tensors`]): the terms of all parent
-/// sets are computed once, on all threads, when the first graphs are scored there.
+/// sets are computed once, when the first graphs are scored there. This includes parent sets that the rules
+/// of the environment exclude, such as its `max_parents`.
 ///
 /// ```
 /// use gfn::env::{Env, Reward};
@@ -105,14 +105,16 @@ impl<S: LocalScore> DagReward<S> {
 
     /// Computes the term of each node and parent set, indexed by `node << n | bits of the parents`. The term
     /// of a set that contains the node is NaN.
-    fn compute_table(&self) -> Tensor {
+    fn compute_table(&self) -> Result<Tensor> {
         let n = self.score.n_nodes();
-        let term = |k: usize| {
+        let term = |&k: &usize| {
             let node = k >> n;
             let parents = NodeSet::from_bits((k & ((1 << n) - 1)) as u64);
-            if parents.contains(node) { f64::NAN } else { self.term(node, &parents) }
+            Ok(if parents.contains(node) { f64::NAN } else { self.term(node, &parents) })
         };
-        Tensor::from_slice(&(0..n << n).into_par_iter().map(term).collect::<Vec<_>>())
+        let entries: Vec<usize> = (0..n << n).collect();
+        let terms = Threads::try_map(&entries, MIN_PER_THREAD, term)?;
+        Ok(Tensor::from_slice(&terms))
     }
 }
 
@@ -128,7 +130,8 @@ impl<S: LocalScore> TensorReward for DagReward<S> {
         let nodes = Tensor::arange(n, (Kind::Int64, device));
         let bits = nodes.ones_like().bitwise_left_shift(&nodes).unsqueeze(1);
         let parents = (states.view([-1, n, n]) * bits).sum_dim_intlist(1, false, Kind::Int64);
-        let terms = self.table.get(device, || self.compute_table()).take(&(parents + nodes * (1 << n)));
+        let table = self.table.try_get(device, || self.compute_table())?;
+        let terms = table.take(&(parents + nodes * (1 << n)));
         Ok(terms.sum_dim_intlist(1, false, Kind::Double) - self.start)
     }
 }
@@ -144,7 +147,7 @@ pub(crate) fn check_nodes(score: &(impl LocalScore + ?Sized), graph: &GraphState
 
 impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
     fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-        Threads::try_map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| self.log_joint(graph))
+        Threads::try_map(states.graphs(), MIN_PER_THREAD, |graph| self.log_joint(graph))
     }
 
     fn on_tensors(&self) -> Option<&dyn TensorReward> {

@@ -265,6 +265,14 @@ def check_seeds(program, call, folder):
     assert step(alone) == 40
     errors = call(*grid, "--seed", 4, "--seeds", 4, "--run", run, code=1).stderr
     assert "`steps` is 40 in the folder, 30" in errors and "leave out --seeds" in errors, errors
+    # Seeds that were trained further, each alone, are summarized again without the files of the first command.
+    for seed in (5, 6):
+        alone = run / f"seed-{seed}"
+        call(*GRID, "--steps", 40, "--seed", seed, "--run", alone, "--resume", alone / "checkpoint")
+    (run / "settings.json").unlink()
+    (run / "result.json").unlink()
+    call(*GRID, "--steps", 40, "--seed", 4, "--seeds", 3, "--run", run)
+    assert result(run)["per_seed"] == [result(run / f"seed-{seed}") for seed in (4, 5, 6)]
     # A signal ends all seeds, and the same command resumes them.
     long = [*GRID, "--steps", 2000, "--seeds", 5, "--threads", 2, "--run", folder / "many", "--json"]
     ended = subprocess.Popen(

@@ -43,42 +43,42 @@ const ROOMS: [&str; 27] = [
 /// say what the change is good for.
 const ROOM_CAPS: [(&str, u64); 27] = [
     ("direction", 22),
-    ("error", 413),
+    ("error", 420),
     ("rng", 48),
-    ("parallel", 139),
+    ("parallel", 157),
     ("runtime", 375),
-    ("group", 164),
-    ("tensor", 138),
+    ("group", 159),
+    ("tensor", 250),
     ("io", 356),
-    ("rows", 334),
-    ("distribution", 669),
-    ("env", 1_242),
+    ("rows", 360),
+    ("distribution", 872),
+    ("env", 1_545),
     ("condition", 91),
-    ("graph", 5_213),
+    ("graph", 5_231),
     ("quantity", 261),
-    ("nn", 4_743),
-    ("policy", 1_589),
-    ("rollout", 1_407),
-    ("objective", 1_905),
+    ("nn", 4_932),
+    ("policy", 1_696),
+    ("rollout", 1_854),
+    ("objective", 1_966),
     ("replay", 985),
-    ("optim", 701),
+    ("optim", 779),
     ("metrics", 1_111),
-    ("contract", 1_236),
-    ("train", 2_994),
-    ("run", 1_558),
+    ("contract", 1_448),
+    ("train", 3_056),
+    ("run", 1_734),
     ("examples", 147),
     ("experiment", 242),
     ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 69_827;
+const MAX_CODE: u64 = 73_262;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 28_149;
+const MAX_CORE: u64 = 30_163;
 /// The largest number of names that the core exports.
-const MAX_EXPORTED: u64 = 310;
+const MAX_EXPORTED: u64 = 320;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 782_343;
+const MAX_TOKENS: u64 = 823_709;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

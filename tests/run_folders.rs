@@ -168,6 +168,7 @@ fn a_folder_takes_the_seeds_of_one_command() {
     assert!(message.contains("`seeds` is not given in the folder, 3 in this command"), "{message}");
     let message = all.claim(&parse_flags("ring"), None).unwrap_err().to_string();
     assert!(message.contains("`seeds` is 3 in the folder, not given in this command"), "{message}");
+    assert!(message.contains("--run FOLDER/seed-N --resume"), "{message}");
 
     all.claim_for_seeds(&three).unwrap();
     assert!(all.result().exists(), "the same command keeps the result");

@@ -98,7 +98,7 @@ impl RunFolder {
         if differences.is_empty() {
             return Ok(());
         }
-        let is_of_seeds = flags.n_seeds() > 1 || is_one_of_several();
+        let is_of_seeds = flags.n_seeds().max(stored.n_seeds()) > 1 || is_one_of_several();
         let remedy = if is_of_seeds { TO_RESUME_A_SEED } else { TO_RESUME };
         Err(Error::file(&self.0, format!("it holds another run: {differences}"), remedy))
     }

@@ -265,7 +265,8 @@ def check_seeds(program, call, folder):
     assert step(alone) == 40
     errors = call(*grid, "--seed", 4, "--seeds", 4, "--run", run, code=1).stderr
     assert "`steps` is 40 in the folder, 30" in errors and "leave out --seeds" in errors, errors
-    # Seeds that were trained further, each alone, are summarized again without the files of the first command.
+    # Seeds that were trained further, each alone, are summarized again without the files of the first
+    # command.
     for seed in (5, 6):
         alone = run / f"seed-{seed}"
         call(*GRID, "--steps", 40, "--seed", seed, "--run", alone, "--resume", alone / "checkpoint")

@@ -56,29 +56,29 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("condition", 91),
     ("graph", 5_231),
     ("quantity", 261),
-    ("nn", 4_932),
-    ("policy", 1_696),
+    ("nn", 4_980),
+    ("policy", 1_841),
     ("rollout", 1_854),
-    ("objective", 1_966),
+    ("objective", 2_026),
     ("replay", 985),
-    ("optim", 779),
+    ("optim", 789),
     ("metrics", 1_111),
     ("contract", 1_448),
-    ("train", 3_056),
+    ("train", 3_111),
     ("run", 1_734),
     ("examples", 147),
     ("experiment", 242),
     ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 73_262;
+const MAX_CODE: u64 = 73_580;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 30_163;
+const MAX_CORE: u64 = 30_481;
 /// The largest number of names that the core exports.
 const MAX_EXPORTED: u64 = 320;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 823_709;
+const MAX_TOKENS: u64 = 827_645;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

@@ -2,7 +2,8 @@
 //! with a tensor form. Everything runs on the CPU; the same operations run on a GPU.
 
 use gfn::Rng;
-use gfn::env::{Reward, VectorEnv, VectorStates};
+use gfn::env::{Reward, StateGraph, VectorEnv, VectorStates};
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective,
@@ -21,7 +22,7 @@ use gfn_gym::bit_sequence::{
 use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy, IsingReward};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::set_addition::{SetAddition, WeightReward};
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
 use crate::vectors_training::distances;
 
@@ -68,13 +69,16 @@ fn families() -> Vec<Family> {
     ]
 }
 
-fn policy(env: &VectorEnv, seed: u64) -> MlpPolicy<KHot> {
+fn policy_config() -> MlpPolicyConfig {
     let mlp = MlpConfig { hidden: vec![64], ..MlpConfig::default() };
     let backward = BackwardPolicy::SharedTorso;
     let estimators = EstimatorsConfig::with_flow(true);
-    let config = MlpPolicyConfig { mlp, backward, estimators, ..MlpPolicyConfig::default() };
+    MlpPolicyConfig { mlp, backward, estimators, ..MlpPolicyConfig::default() }
+}
+
+fn policy(env: &VectorEnv, seed: u64) -> MlpPolicy<KHot> {
     let rng = &mut Rng::seeded(seed);
-    MlpPolicy::new(env, KHot::from_env(env), config, Device::Cpu, Kind::Float, rng).unwrap()
+    MlpPolicy::new(env, KHot::from_env(env), policy_config(), Device::Cpu, Kind::Float, rng).unwrap()
 }
 
 fn objectives(family: &Family) -> Vec<Box<dyn Objective>> {
@@ -145,6 +149,21 @@ fn losses_and_gradients_of_every_objective_agree_with_the_host() {
     }
 }
 
+/// The number of steps by which the tests train a policy.
+const STEPS: usize = 200;
+
+/// Returns the settings of a training run of `STEPS` steps.
+fn training(batch: usize, place: RolloutPlace) -> TrainerConfig {
+    TrainerConfig {
+        batch,
+        adam: AdamConfig { lr: 1e-2, log_z_lr: 1e-1, ..AdamConfig::default() },
+        epsilon: Some(Schedule::Constant(0.1)),
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps: STEPS },
+        rollouts: place,
+        ..TrainerConfig::default()
+    }
+}
+
 /// Trains a policy, and returns the exact total variation between its distribution and the target.
 fn train(
     family: &Family,
@@ -152,15 +171,7 @@ fn train(
     place: RolloutPlace,
     seed: u64,
 ) -> f64 {
-    const STEPS: usize = 200;
-    let config = TrainerConfig {
-        batch: 24,
-        adam: AdamConfig { lr: 1e-2, log_z_lr: 1e-1, ..AdamConfig::default() },
-        epsilon: Some(Schedule::Constant(0.1)),
-        lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps: STEPS },
-        rollouts: place,
-        ..TrainerConfig::default()
-    };
+    let config = training(24, place);
     let env = family.env.clone();
     let mut trainer =
         Trainer::new(env, (family.reward)(), policy, TrajectoryBalance, config, Rng::seeded(seed)).unwrap();
@@ -219,5 +230,74 @@ fn replayed_trajectories_join_those_on_tensors() {
             assert!(trainer.step().unwrap().loss.is_finite());
         }
         assert!(!trainer.replay().unwrap().is_empty(), "{}", family.name);
+    }
+}
+
+/// Builds a trainer of the seeds 0, 1 and 2 with stacked parameters, and 24 trajectories per seed.
+fn stacked_trainer(family: &Family, place: RolloutPlace) -> Trainer<VectorEnv> {
+    let env = family.env.clone();
+    let mut rngs = [0, 1, 2].map(Rng::seeded);
+    let features = KHot::from_env(&env);
+    let policy =
+        MlpPolicy::stacked(&env, features, policy_config(), Device::Cpu, Kind::Float, &mut rngs).unwrap();
+    let config = training(3 * 24, place);
+    Trainer::new(env, (family.reward)(), policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap()
+}
+
+/// Compares the scores of stacked policies, on the host and on tensors, with those of a policy per seed.
+#[test]
+fn stacked_policies_score_as_a_policy_per_seed() {
+    for (family, place) in families().into_iter().take(2).zip([RolloutPlace::Device, RolloutPlace::Measured])
+    {
+        let mut trainer = stacked_trainer(&family, place);
+        let mut batch = trainer.draw().unwrap();
+        let scores = trainer.score(&mut batch).unwrap();
+        let got = to_host(&scores.whole().log_pf);
+        let all = &batch.trajectories;
+        let replayed = |seed: usize| {
+            let share = all.select(24 * seed..24 * (seed + 1)).unwrap();
+            Trajectories::<VectorEnv>::replay(&family.env, share.actions(), share.offsets()).unwrap()
+        };
+        let log_pf = |shift: usize| -> Vec<f64> {
+            let of_seed = |seed: usize| {
+                let policy = policy(&family.env, ((seed + shift) % 3) as u64);
+                let reward = (family.reward)();
+                let needs = TrajectoryBalance.needs();
+                let scores = score(&family.env, reward.as_ref(), &policy, &replayed(seed), needs).unwrap();
+                to_host(&scores.log_pf)
+            };
+            (0..3).flat_map(of_seed).collect()
+        };
+        let off = |a: &[f64]| got.iter().zip(a).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let expected = log_pf(0);
+        assert_eq!(got.len(), expected.len());
+        assert!(off(&expected) < 1e-5, "{}: {}", family.name, off(&expected));
+        assert!(off(&log_pf(1)) > 1e-2, "{}: no control", family.name);
+    }
+}
+
+/// Compares three seeds that are trained together with three seeds that are trained one after the other.
+#[test]
+fn stacked_policies_learn_as_a_policy_per_seed() {
+    for (family, place) in families().into_iter().take(2).zip([RolloutPlace::Measured, RolloutPlace::Device])
+    {
+        let before = distances(&family.env, &policy(&family.env, 0), &(family.reward)()).tv;
+        let alone = [0, 1, 2].map(|seed| train(&family, policy(&family.env, seed), RolloutPlace::Host, seed));
+        let mut trainer = stacked_trainer(&family, place);
+        for _ in 0..STEPS {
+            trainer.step().unwrap();
+        }
+        let graph = StateGraph::build(&family.env, 1_000).unwrap();
+        let target = graph.target_distribution((family.reward)().as_ref(), None).unwrap();
+        let together = [0.0, 1.0, 2.0].map(|seed| {
+            let seed = Tensor::from_slice(&[seed]);
+            let sampled = graph.terminating_distribution(&family.env, trainer.policy(), Some(&seed)).unwrap();
+            Distances::between(&sampled.probs, &target.probs).unwrap().tv
+        });
+        let worst = alone.iter().copied().fold(0.0, f64::max);
+        let words = format!("{}: {before} before, {alone:?} alone, {together:?} together", family.name);
+        assert!(together.iter().all(|after| *after < before / 4.0), "{words}");
+        assert!(together.iter().sum::<f64>() / 3.0 < 1.5 * worst, "{words}");
+        println!("{words}");
     }
 }

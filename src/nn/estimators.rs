@@ -1,9 +1,9 @@
 //! Estimators that policies share, such as log Z, and the output of a policy's network.
 
 use serde::{Deserialize, Serialize};
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
-use crate::nn::{Group, Mlp, MlpConfig, Scope};
+use crate::nn::{Group, Mlp, MlpConfig, Parameters, Scope};
 use crate::quantity::Values;
 use crate::{Error, Result};
 
@@ -118,6 +118,9 @@ enum LogZ {
     Scalar(Tensor),
     /// The perceptron that computes log Z from the conditions.
     Conditional(Mlp),
+    /// The parameter log Z of each of several stacked policies, `[policies, 1]`. A condition is the index of
+    /// a policy.
+    Stacked(Tensor),
 }
 
 /// The number whose softplus is 1. It is the initial bias of the perceptron that computes the factor on the
@@ -157,6 +160,14 @@ impl Estimators {
         Ok(Self { log_z, scale })
     }
 
+    /// Returns the estimators of policies whose parameters are stacked, from the parameter log Z of all of
+    /// them.
+    pub(crate) fn stacked(parameters: &Parameters) -> Self {
+        let log_z = parameters.iter().find(|parameter| parameter.group == Group::LogZ);
+        let log_z = log_z.map_or_else(Tensor::new, |parameter| parameter.tensor.shallow_clone());
+        Self { log_z: LogZ::Stacked(log_z), scale: None }
+    }
+
     /// Returns log Z of `n` trajectories, `[n]`. `conditions` is `[n, C]`. Returns `None` if log Z depends on
     /// conditions and `conditions` is `None`.
     #[must_use]
@@ -164,6 +175,12 @@ impl Estimators {
         match &self.log_z {
             LogZ::Scalar(value) => Some(value.expand([n as i64], false)),
             LogZ::Conditional(mlp) => conditions.map(|conditions| evaluate_rows(mlp, conditions)),
+            LogZ::Stacked(values) => conditions.map(|policies| {
+                // An index out of range, which libtorch answers by a panic, is clamped here, because the
+                // evaluation of the trajectories' states returns an error for it.
+                let policies = policies.to_device(values.device()).to_kind(Kind::Int64).view(-1);
+                values.view(-1).index_select(0, &policies.clamp(0, values.size()[0] - 1))
+            }),
         }
     }
 

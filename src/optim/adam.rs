@@ -3,6 +3,7 @@
 
 use tch::{Kind, Tensor};
 
+use super::config::check_stacked;
 use super::slots::{Slot, Slots};
 use super::update::Rule;
 use super::{AdamConfig, Optimizer, StepReport};
@@ -48,9 +49,11 @@ impl Adam {
     /// Creates an optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`] for a setting out of its range; the errors of [`Parameters::check`].
+    /// [`Error::Config`] for a setting out of its range, and for a `max_norm` with the parameters of several
+    /// [stacked](crate::policy::MlpPolicy::stacked) policies; the errors of [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: AdamConfig) -> Result<Self> {
         config.check()?;
+        check_stacked(parameters, config.max_norm)?;
         Ok(Self { config, slots: Slots::new(parameters, ["m", "v"], [config.lr, config.log_z_lr])? })
     }
 }

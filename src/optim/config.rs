@@ -1,7 +1,8 @@
 //! The settings of optimizers, and checks of these settings.
 
-use crate::Result;
 use crate::error::check_setting;
+use crate::nn::Parameters;
+use crate::{Error, Result};
 
 /// The settings of [`Adam`](super::Adam).
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
@@ -74,6 +75,15 @@ pub(super) fn check_rate(setting: &'static str, value: f64) -> Result<f64> {
 pub(super) fn check_norm(max_norm: Option<f64>) -> Result<()> {
     let max = max_norm.unwrap_or(1.0);
     check_setting("max_norm", max, max.is_finite() && max > 0.0, "a finite number above 0").map(drop)
+}
+
+/// Checks that gradients aren't clipped by the norm of all of them if the parameters are those of several
+/// policies.
+pub(super) fn check_stacked(parameters: &Parameters, max_norm: Option<f64>) -> Result<()> {
+    let Some(max) = max_norm.filter(|_| parameters.n_stacked().is_some()) else { return Ok(()) };
+    let expected = "`None` for a policy of several seeds, because the norm of all gradients would make the \
+        update of a seed depend on the other seeds";
+    Err(Error::config("max_norm", max, expected))
 }
 
 pub(super) fn is_rate(x: f64) -> bool {

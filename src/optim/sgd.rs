@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::config::{check_norm, check_rate, is_decay};
+use super::config::{check_norm, check_rate, check_stacked, is_decay};
 use super::slots::{Block, Slots};
 use super::{Optimizer, StepReport};
 use crate::Result;
@@ -67,10 +67,12 @@ impl Sgd {
     /// Creates an optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a setting out of its range; the errors of
+    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and for a `max_norm` with the
+    /// parameters of several [stacked](crate::policy::MlpPolicy::stacked) policies; the errors of
     /// [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: SgdConfig) -> Result<Self> {
         config.check()?;
+        check_stacked(parameters, config.max_norm)?;
         Ok(Self { config, slots: Slots::new(parameters, ["momentum"], [config.lr, config.log_z_lr])? })
     }
 }

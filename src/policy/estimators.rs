@@ -24,6 +24,8 @@ pub(super) fn checked_conditions(
     let expected = [n_states as i64, n_conditions];
     match conditions {
         None if n_conditions == 0 => Ok(None),
+        // The conditions of stacked policies are indices, which are read on the host.
+        Some(c) if c.size() == expected && parameters.n_stacked().is_some() => Ok(Some(c.shallow_clone())),
         Some(c) if c.size() == expected => {
             Ok(Some(to_device(c, parameters.device()).to_kind(parameters.kind())))
         }

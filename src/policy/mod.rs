@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`GraphPolicy`] | graph environments | a graph network with a head per action type |
 //! | [`MlpPolicy`] | a fixed number of actions | a perceptron on [`StateFeatures`] and conditions |
+//! | [`MlpPolicy::stacked`] | the same | perceptrons of several seeds, trained together |
 //! | [`MlpPolicy::with_torso`] | the same | a custom network, with heads |
 //! | [`MlpPolicy::tabular`] | the same, if states can be numbered | a row of logits per state |
 //! | [`SequencePolicy`] | sequences written from left to right | LSTM, GRU or causal transformer |

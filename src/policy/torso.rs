@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tch::Tensor;
 
+use super::dense::StackedNetwork;
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::nn::Linear;
 use crate::{Error, Result};
@@ -59,6 +60,8 @@ pub(super) enum Torso {
     Layers(Box<Network>),
     /// A custom torso, followed by a linear layer with the heads.
     Custom(Box<dyn VectorTorso>, Linear),
+    /// The perceptrons of several policies, with stacked parameters.
+    Stacked(StackedNetwork),
 }
 
 impl Torso {
@@ -66,10 +69,11 @@ impl Torso {
     ///
     /// # Errors
     /// [`Error::Shape`] if a custom torso returns another shape than `[states, width]`; the errors of the
-    /// torso.
+    /// torso; [`Error::Config`] for a condition that isn't the index of a stacked policy.
     pub(super) fn forward(&self, inputs: &Inputs) -> Result<Tensor> {
         let (torso, heads) = match self {
             Self::Layers(network) => return Ok(network.forward(inputs)),
+            Self::Stacked(network) => return network.forward(inputs),
             Self::Custom(torso, heads) => (torso, heads),
         };
         let states = match &inputs.vectors {
@@ -94,20 +98,21 @@ impl Torso {
         }
     }
 
-    /// Returns `true` for a table and `false` for a perceptron with bias; `None` for a custom torso.
+    /// Returns `true` for a table and `false` for a perceptron with bias; `None` for a custom torso and for
+    /// stacked perceptrons.
     pub(super) fn is_table(&self) -> Option<bool> {
         match self {
             Self::Layers(network) => Some(network.is_table()),
-            Self::Custom(..) => None,
+            Self::Custom(..) | Self::Stacked(_) => None,
         }
     }
 
     /// Returns a copy of the network on the host that computes only the outputs with the indices `outputs`
-    /// ([`Network::on_host`]); `None` for a custom torso.
+    /// ([`Network::on_host`]); `None` for a custom torso and for stacked perceptrons.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         match self {
             Self::Layers(network) => network.on_host(outputs),
-            Self::Custom(..) => None,
+            Self::Custom(..) | Self::Stacked(_) => None,
         }
     }
 }

@@ -218,9 +218,8 @@ impl Network {
         if k == 0 || width > MAX_ENTRIES_PER_ONE * k {
             return None;
         }
-        let options = (self.table.kind(), self.table.device());
-        let ones = Tensor::ones([1, 1], options).expand([n_states, k], false);
-        Some(Tensor::zeros([n_states, width], options).scatter_add(1, &columns.view([n_states, k]), &ones))
+        let columns = columns.view([n_states, k]);
+        Some(multi_hot(&columns, width, self.table.kind()))
     }
 
     /// Computes the products of the first layer's table with the states' vectors, plus the bias, `[states,
@@ -264,6 +263,14 @@ impl Network {
             None => x,
         }
     }
+}
+
+/// Returns vectors of `width` entries, `[states, width]`, each with ones at the indices in a row of
+/// `columns`, `[states, k]`. An index that occurs twice gives a 2.
+pub(super) fn multi_hot(columns: &Tensor, width: i64, kind: Kind) -> Tensor {
+    let options = (kind, columns.device());
+    let ones = Tensor::ones([1, 1], options).expand_as(columns);
+    Tensor::zeros([columns.size()[0], width], options).scatter_add(1, columns, &ones)
 }
 
 /// A copy of a [`Network`] on the host in single precision, for the small batches of a roll-out.

@@ -16,7 +16,7 @@ use super::replicas::join_scores;
 use super::{Companion, Context, TrainEnv};
 use crate::env::Env;
 use crate::nn::Parameters;
-use crate::objective::{Objective, SCORING, Scores, Scoring, checked_loss, score_as};
+use crate::objective::{Objective, SCORING, Scores, Scoring, score_as};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::{Container, Trajectories};
@@ -195,7 +195,7 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
     let objective = context.objective.as_ref();
     let mut losses = Vec::new();
     for part in &scores.parts {
-        losses.push(checked_loss(objective, &part.whole, context.config.regression)?);
+        losses.push(context.loss(&part.whole)?);
     }
     let n = losses.len();
     let sum = losses.into_iter().reduce(|sum, loss| sum + loss);
@@ -290,12 +290,15 @@ pub(super) fn start_log_z<E: TrainEnv>(
     let mine =
         scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
-    let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
-    // A value that isn't finite isn't set here. `score` reports it later by an error that names the cause.
-    if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
+    // The log Z of each stacked policy is estimated from its share of the trajectories.
+    let estimate = |share: &[f64]| log_sum_exp(share.iter().copied()) - (share.len() as f64).ln();
+    let estimates: Vec<f64> = all.chunks((all.len() / log_z.numel()).max(1)).map(estimate).collect();
+    // Values that aren't finite aren't set here. `score` reports them later by an error that names the cause.
+    let is_valid = |value: &f64| value.abs() <= f64::from(f32::MAX);
+    if estimates.len() != log_z.numel() || !estimates.iter().all(is_valid) {
         return Ok(None);
     }
-    let _ = no_grad(|| log_z.fill_(estimate));
+    no_grad(|| log_z.copy_(&Tensor::from_slice(&estimates).view_as(&log_z)));
     Ok(Some(log_z))
 }
 

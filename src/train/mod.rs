@@ -40,6 +40,7 @@ mod gradients;
 mod inspect;
 mod replicas;
 mod rollouts;
+mod seeds;
 mod sources;
 mod trainer;
 

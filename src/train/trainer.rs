@@ -93,6 +93,7 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     pub(super) fn build(mut context: Context<E>, rng: Rng) -> Result<Self> {
+        context.share_among_seeds()?;
         let Context { env, policy, objective, config, .. } = &mut context;
         runtime::prepare();
         objective.check()?;

@@ -5,6 +5,7 @@ mod expected;
 mod noise;
 mod parameter;
 mod scope;
+mod stack;
 
 pub(crate) use backup::ParameterBackup;
 pub(crate) use noise::WeightNoise;
@@ -59,6 +60,9 @@ pub struct Parameters {
     expected: Option<HashMap<String, Vec<i64>>>,
     /// The parameter log Z, if its initial value was left to the trainer.
     log_z_without_initial_value: Option<Tensor>,
+    /// The number of policies whose parameters are stacked in these parameters; `None` for those of a single
+    /// policy.
+    n_stacked: Option<usize>,
 }
 
 /// The value of log Z before the trainer sets it, if no initial value was chosen.
@@ -81,6 +85,7 @@ impl Parameters {
             noise: Vec::new(),
             expected: None,
             log_z_without_initial_value: None,
+            n_stacked: None,
         };
         if !is_float {
             parameters.record_mistake(

@@ -81,6 +81,7 @@ impl Parameters {
             mistake: self.mistake.clone(),
             missing_device: self.missing_device,
             expected: None,
+            n_stacked: self.n_stacked,
             noise: self.noise.iter().filter(is_kept).map(Tensor::shallow_clone).collect(),
             log_z_without_initial_value: self
                 .log_z_without_initial_value

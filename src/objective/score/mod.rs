@@ -5,6 +5,7 @@ mod estimates;
 mod quantities;
 mod rewards;
 mod scores;
+mod seeds;
 mod visited_states;
 
 pub use scores::Scores;

@@ -1,5 +1,6 @@
 mod config;
 mod forms;
+mod stacked;
 
 use std::cell::Cell;
 
@@ -8,6 +9,7 @@ use tch::{Device, Kind, Tensor};
 
 pub use config::MlpPolicyConfig;
 use forms::HostMlpPolicy;
+pub(super) use stacked::StackedNetwork;
 
 use super::estimators::checked_conditions;
 use super::torso::{Torso, VectorTorso};

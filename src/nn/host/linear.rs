@@ -272,7 +272,6 @@ impl HostLinear {
         for (group, bias) in self.bias.as_chunks::<LANES>().0.iter().enumerate() {
             let panel = self.panels[group * size..][..size].as_chunks::<LANES>().0;
             let start = group * LANES;
-            let width = (self.outputs - start).min(LANES);
             for (i, row) in out.chunks_exact_mut(self.outputs).enumerate() {
                 let mut sums = *bias;
                 for &column in &columns[i * k..][..k] {
@@ -281,7 +280,11 @@ impl HostLinear {
                         sums[j] += weights[j];
                     }
                 }
-                row[start..][..width].copy_from_slice(&sums[..width]);
+                // Full groups are copied as arrays, because a copy of unknown length is a call.
+                match row[start..].first_chunk_mut::<LANES>() {
+                    Some(full) => *full = sums,
+                    None => row[start..].copy_from_slice(&sums[..self.outputs - start]),
+                }
             }
         }
     }

@@ -56,7 +56,7 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("condition", 91),
     ("graph", 5_231),
     ("quantity", 261),
-    ("nn", 4_982),
+    ("nn", 5_010),
     ("policy", 1_841),
     ("rollout", 1_854),
     ("objective", 2_026),
@@ -71,14 +71,14 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 73_582;
+const MAX_CODE: u64 = 73_610;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 30_483;
+const MAX_CORE: u64 = 30_511;
 /// The largest number of names that the core exports.
 const MAX_EXPORTED: u64 = 320;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 827_660;
+const MAX_TOKENS: u64 = 827_951;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

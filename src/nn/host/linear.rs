@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use tch::Tensor;
 
-use super::Mirror;
+use super::mirror::{Mirror, floats};
 use crate::nn::Linear;
 use crate::parallel;
 
@@ -200,7 +200,7 @@ impl HostLinear {
     fn apply<const FUSED: bool>(&self, x: LayerInputs<'_>, rows: usize, out: &mut [f32]) {
         match x {
             LayerInputs::Dense(x) => self.product::<FUSED>(x, rows, out),
-            LayerInputs::Active { columns, k } => self.sums(columns, k, out),
+            LayerInputs::Active { columns, k } => self.sums(columns, k, rows, out),
         }
     }
 
@@ -264,38 +264,60 @@ impl HostLinear {
         }
     }
 
-    /// Computes all outputs of all rows from the indices of the inputs that are 1. A sum begins with the
-    /// bias, and adds the weights in the order of the indices.
+    /// Computes all outputs from the indices of the inputs that are 1, added in their order to the bias.
     #[inline(always)]
-    fn sums(&self, columns: &[i64], k: usize, out: &mut [f32]) {
+    fn sums(&self, columns: &[i64], k: usize, rows: usize, out: &mut [f32]) {
+        // Several rows at once hide the latency of additions, which pays for long sums.
+        const TILE: usize = 4;
+        const MIN_LONG_SUM: usize = 16;
         let size = self.inputs * LANES;
         for (group, bias) in self.bias.as_chunks::<LANES>().0.iter().enumerate() {
             let panel = self.panels[group * size..][..size].as_chunks::<LANES>().0;
-            let start = group * LANES;
-            for (i, row) in out.chunks_exact_mut(self.outputs).enumerate() {
-                let mut sums = *bias;
-                for &column in &columns[i * k..][..k] {
-                    let weights = &panel[column as usize];
-                    for j in 0..LANES {
-                        sums[j] += weights[j];
-                    }
+            let mut first = 0;
+            while first < rows {
+                let tile = if k < MIN_LONG_SUM || rows - first < TILE { 1 } else { TILE };
+                let columns = &columns[first * k..][..tile * k];
+                let sums = &mut out[first * self.outputs..][..tile * self.outputs];
+                match tile {
+                    1 => self.sum_tile::<1>(panel, bias, columns, k, sums, group),
+                    _ => self.sum_tile::<TILE>(panel, bias, columns, k, sums, group),
                 }
-                // Full groups are copied as arrays, because a copy of unknown length is a call.
-                match row[start..].first_chunk_mut::<LANES>() {
-                    Some(full) => *full = sums,
-                    None => row[start..].copy_from_slice(&sums[..self.outputs - start]),
-                }
+                first += tile;
             }
         }
     }
-}
 
-/// Copies the numbers of a tensor in single precision to the host, row by row.
-pub(crate) fn floats(tensor: &Tensor) -> Vec<f32> {
-    let tensor = tensor.detach().contiguous();
-    let mut out = vec![0.0; tensor.numel()];
-    tensor.copy_data(&mut out, tensor.numel());
-    out
+    /// Computes one group of up to [`LANES`] outputs for `ROWS` input rows.
+    #[inline(always)]
+    fn sum_tile<const ROWS: usize>(
+        &self,
+        panel: &[[f32; LANES]],
+        bias: &[f32; LANES],
+        columns: &[i64],
+        k: usize,
+        out: &mut [f32],
+        group: usize,
+    ) {
+        let mut sums = [*bias; ROWS];
+        let rows: [&[i64]; ROWS] = std::array::from_fn(|r| &columns[r * k..][..k]);
+        for i in 0..k {
+            for r in 0..ROWS {
+                let weights = &panel[rows[r][i] as usize];
+                for j in 0..LANES {
+                    sums[r][j] += weights[j];
+                }
+            }
+        }
+        let start = group * LANES;
+        for (r, sum) in sums.iter().enumerate() {
+            let whole = *sum;
+            let row = &mut out[r * self.outputs + start..(r + 1) * self.outputs];
+            match row.first_chunk_mut::<LANES>() {
+                Some(full) => *full = whole,
+                None => row.copy_from_slice(&whole[..self.outputs - start]),
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use tch::{Device, Tensor};
 
-use super::linear::floats;
 use crate::nn::Parameters;
 
 /// The values of parameters on the host, from which layers are copied to the host. The parameters are joined
@@ -62,6 +61,14 @@ impl Mirror {
         let is_part = tensor.is_contiguous() && first + tensor.numel() <= end;
         is_part.then(|| &self.values[first..first + tensor.numel()])
     }
+}
+
+/// Copies the numbers of a tensor in single precision to the host, row by row.
+pub(crate) fn floats(tensor: &Tensor) -> Vec<f32> {
+    let tensor = tensor.detach().contiguous();
+    let mut out = vec![0.0; tensor.numel()];
+    tensor.copy_data(&mut out, tensor.numel());
+    out
 }
 
 #[cfg(test)]

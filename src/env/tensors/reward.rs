@@ -8,7 +8,7 @@ use crate::tensor::to_host;
 /// A reward as a function of a tensor of states, computed on their device.
 ///
 /// A closure `Fn(&Tensor) -> Result<Tensor>` is a `TensorReward`. [`PerTensor`] makes it a
-/// [`Reward`](super::Reward).
+/// [`Reward`](crate::env::Reward).
 pub trait TensorReward: Send {
     /// Returns log R of each finished state, `[n]` (f64). `states` is `[n, width]` (i64).
     ///

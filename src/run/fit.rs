@@ -151,7 +151,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     }
 
     /// Sets whether a run of more than a second shows a progress line on stderr
-    /// ([`Progress`](super::Progress)), if stderr is a terminal. The default is `true`. Pass `false` if observers print on the terminal themselves.
+    /// ([`Progress`](super::Progress)), if stderr is a terminal. The default is `true`. Pass `false` if
+    /// observers print on the terminal themselves.
     #[must_use]
     pub fn progress(mut self, shown: bool) -> Self {
         self.shows_progress = shown;

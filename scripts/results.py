@@ -32,10 +32,10 @@ import time
 from doctor import folder
 from fetch_libtorch import version_of
 from results_cells import ResultsError, cell
-from results_runs import HEADLINES, TABLES
+from results_runs import HEADLINES, SECTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STORE, EARLIER = ROOT / "docs/results/runs.jsonl", ROOT / "docs/results/earlier.md"
+STORE, PEERS = ROOT / "docs/results/runs.jsonl", ROOT / "docs/results/peers.md"
 RESULTS, README = ROOT / "docs/results.md", ROOT / "README.md"
 BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results -->")
 # The files from which the program is built. These files must have no uncommitted changes, so that a result
@@ -43,7 +43,7 @@ BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results
 SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
 # The number of seconds after which a run is ended, and the largest load average of a machine that counts as
 # quiet. The limit of the load average is above 1, because the run that has just ended still adds 1 to it.
-LIMIT, QUIET = 900, 1.3
+LIMIT, QUIET = 3600, 1.3
 
 
 def no_json(name):
@@ -92,18 +92,18 @@ def write_store(runs):
 def rows():
     """Returns a dictionary from the name of each row to the pair (table, row)."""
     found = {}
-    for table in TABLES:
+    for table in (table for _, tables in SECTIONS for table in tables):
         for row in table["rows"]:
-            if found.setdefault(row[0], (table, row))[1] is not row:
-                raise ResultsError(f"scripts/results_runs.py has two rows named {row[0]}")
+            if found.setdefault(row.name, (table, row))[1] is not row:
+                raise ResultsError(f"scripts/results_runs.py has two rows named {row.name}")
     return found
 
 
 def required_runs():
     """Returns ((command, seed), name) for every run in the tables, ordered by seed. `name` is the name of the
     row."""
-    listed = [(seed, row) for _, row in rows().values() for seed in row[3]]
-    return [((row[2], seed), row[0]) for seed, row in sorted(listed, key=lambda pair: pair[0])]
+    listed = [(seed, row) for _, row in rows().values() for seed in row.seeds]
+    return [((row.command, seed), row.name) for seed, row in sorted(listed, key=lambda pair: pair[0])]
 
 
 def check_run(table, run):
@@ -121,13 +121,18 @@ def check_run(table, run):
 
 
 def runs_of(name, runs):
-    table, (_, _, command, seeds) = rows()[name]
-    missing = [seed for seed in seeds if (command, seed) not in runs]
-    if missing:
-        raise ResultsError(
-            f"`{command}` isn't stored for the seeds {missing}; run scripts/results.py run --only {name}"
-        )
-    return [check_run(table, runs[command, seed]) for seed in seeds]
+    """Returns the stored runs of a row, at least one. Seeds that haven't been run are left out."""
+    table, row = rows()[name]
+    found = [check_run(table, runs[row.command, seed]) for seed in row.seeds if (row.command, seed) in runs]
+    if not found:
+        raise ResultsError(f"`{row.command}` isn't stored; run scripts/results.py run --only {name}")
+    return found
+
+
+def is_stored(name, runs):
+    """Returns whether a row has at least one stored run."""
+    row = rows()[name][1]
+    return any((row.command, seed) in runs for seed in row.seeds)
 
 
 # --- Running.
@@ -297,7 +302,8 @@ def provenance(run):
 
 
 def results(runs):
-    shown = [run for name in rows() for run in runs_of(name, runs)]
+    stored = [name for name in rows() if is_stored(name, runs)]
+    shown = [run for name in stored for run in runs_of(name, runs)]
     forgotten = set(runs) - {(run["command"], run["seed"]) for run in shown}
     if forgotten:
         raise ResultsError(
@@ -309,15 +315,15 @@ def results(runs):
         "# Results",
         "",
         "Written by `scripts/results.py write` from [results/runs.jsonl](results/runs.jsonl), which has each "
-        "run's command, seed, JSON, commit, machine",
-        "and date; not edited by hand. `scripts/results.py run` takes the figures again. What takes long, "
-        "figures of other libraries and",
-        "benches are in [results/earlier.md](results/earlier.md), noted by hand.",
+        "run's command, seed, JSON, commit, machine and date; not edited by hand. `scripts/results.py run` "
+        "takes the figures again. Speeds of other libraries that were measured beside ours are in "
+        "[results/peers.md](results/peers.md).",
         "",
         "A figure is the median over the seeds, with its range in brackets. One thread on the CPU; processor "
-        "time is of the whole run, evaluation",
-        "included. The commands of the rows stand below each table:",
-        "`cargo run --release --example reproduce -- COMMAND --seed SEED --json`.",
+        "time is of the whole run, evaluation included. Reward calls are the objects whose reward was "
+        "computed while the method ran. The command of each row stands below its table: `cargo run --release "
+        "--example reproduce -- COMMAND --seed SEED --json`. Files in `out/data` are described in "
+        "[reproduce.md](reproduce.md).",
         "",
         "Measured at:" if len(letters) == 1 else "Measured at (the column `at` says which):",
         "",
@@ -330,29 +336,46 @@ def results(runs):
         f"alone makes 1. Where it was more, the machine was "
         "shared, and speeds are lower than on a quiet one. Distances don't depend on it.",
     ]
-    for table in TABLES:
-        lines += ["", f"## {table['title']}", "", table["text"], ""]
-        titles = ["", *[title for title, *_ in table["columns"]], "seeds"] + (
-            ["at"] if len(letters) > 1 else []
-        )
-        lines += [line(titles), "|---" * len(titles) + "|"]
-        for name, what, _, seeds in table["rows"]:
-            row_runs = runs_of(name, runs)
-            cells = [
-                what,
-                *[cell(row_runs, *column) for _, *column in table["columns"]],
-                " ".join(map(str, seeds)),
-            ]
-            if len(letters) > 1:
-                cells.append(" ".join(sorted({letters[provenance(run)] for run in row_runs})))
-            lines.append(line(cells))
-        lines += ["", "```text", *[row[2] for row in table["rows"]], "```"]
+    for title, tables in SECTIONS:
+        lines += ["", f"## {title}"]
+        for table in tables:
+            if any(row.name in stored for row in table["rows"]):
+                lines += table_lines(table, runs, letters)
+    waiting = [row.command for name, (_, row) in rows().items() if name not in stored]
+    if waiting:
+        lines += ["", "## Not run yet", "", "```text", *waiting, "```"]
     return "\n".join(lines) + "\n"
+
+
+def table_lines(table, runs, letters):
+    """Returns the lines of a table of the page, with its title, its text and its commands."""
+    shown = [row for row in table["rows"] if is_stored(row.name, runs)]
+    has_beside = any(row.beside for row in shown)
+    has_published = any(row.published for row in shown)
+    titles = ["", *[title for title, *_ in table["columns"]]]
+    titles += ["beside"] * has_beside + ["published"] * has_published + ["seeds"]
+    titles += ["at"] * (len(letters) > 1)
+    lines = ["", f"### {table['title']}", "", table["text"], "", line(titles), "|---" * len(titles) + "|"]
+    for row in shown:
+        row_runs = runs_of(row.name, runs)
+        cells = [row.what, *[cell(row_runs, *column) for _, *column in table["columns"]]]
+        if has_beside:
+            others = [
+                f"{label} {cell(runs_of(other, runs), *column)}"
+                for label, other, *column in row.beside
+                if is_stored(other, runs)
+            ]
+            cells.append("; ".join(others))
+        cells += [row.published] * has_published + [" ".join(str(run["seed"]) for run in row_runs)]
+        if len(letters) > 1:
+            cells.append(" ".join(sorted({letters[provenance(run)] for run in row_runs})))
+        lines.append(line(cells))
+    return [*lines, "", "```text", *[row.command for row in shown], "```"]
 
 
 def headlines(runs):
     """Returns the table of results in README.md."""
-    earlier = EARLIER.read_text()
+    peers = PEERS.read_text()
     lines = [line(["what", "parameters", "gfn", "compared with"]), "|---" * 4 + "|"]
     for headline in HEADLINES:
         name, *column = headline["here"]
@@ -363,10 +386,10 @@ def headlines(runs):
                 other, *theirs = figures
                 beside = text.format(cell(runs_of(other, runs), *theirs))
             else:
-                absent = [quoted for quoted in figures if quoted not in earlier]
+                absent = [quoted for quoted in figures if quoted not in peers]
                 if absent:
                     raise ResultsError(
-                        f"docs/results/earlier.md doesn't have the figures that README quotes from it: "
+                        f"docs/results/peers.md doesn't have the figures that README quotes from it: "
                         f"{absent}"
                     )
                 beside = text.format(*figures)

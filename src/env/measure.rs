@@ -16,8 +16,13 @@ pub struct Forms<S> {
 
 /// Returns the log-rewards that training uses for these states. R of an object is divided equally among its
 /// states, and multiplied by |Aut|, the number of automorphisms, if states are isomorphism classes. Both
-/// corrections are made here, so rewards don't make them.
-pub(crate) fn training_log_rewards<E: Env>(
+/// corrections are made here, so rewards don't make them. With `log_rewards` of 0 the result is the
+/// correction alone.
+///
+/// # Errors
+/// The errors of [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity) and
+/// [`Symmetry::log_symmetry`](super::Symmetry::log_symmetry).
+pub fn training_log_rewards<E: Env>(
     env: &E,
     states: &E::States,
     mut log_rewards: Vec<f64>,

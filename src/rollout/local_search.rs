@@ -55,23 +55,22 @@ impl LocalSearch {
             _ => Ok(()),
         }
     }
+}
 
-    /// Returns the log of the probability that the backward steps of a proposal stop after `steps` steps. The
-    /// steps stop after the drawn number of steps, or earlier if they reach the initial state. `is_initial`
-    /// is `true` if the state after `steps` steps is the initial state.
-    fn log_turn(self, steps: usize, is_initial: bool) -> f64 {
-        let max = self.max_back;
-        // The maximum number of steps is drawn from `1..=max`. `n_draws` is how many of these values make the
-        // backward steps stop after exactly `steps` steps.
-        let n_draws = match steps {
-            // Only a search that starts in the initial state takes no step, because this state has no parent.
-            0 => return if is_initial { 0.0 } else { f64::NEG_INFINITY },
-            k if k > max => 0,
-            k if is_initial => max - k + 1,
-            _ => 1,
-        };
-        (n_draws as f64 / max as f64).ln()
-    }
+/// Returns the log of the probability that the backward steps of a proposal stop after `steps` steps. The
+/// steps stop after the drawn number of steps, which is uniform in `1..=max_back`, or earlier if they reach
+/// the initial state. `is_initial` is `true` if the state after `steps` steps is the initial state.
+fn log_turn(max_back: usize, steps: usize, is_initial: bool) -> f64 {
+    // `n_draws` is how many values of the drawn number make the backward steps stop after exactly `steps`
+    // steps.
+    let n_draws = match steps {
+        // Only a search that starts in the initial state takes no step, because this state has no parent.
+        0 => return if is_initial { 0.0 } else { f64::NEG_INFINITY },
+        k if k > max_back => 0,
+        k if is_initial => max_back - k + 1,
+        _ => 1,
+    };
+    (n_draws as f64 / max_back as f64).ln()
 }
 
 /// The number of steps of a path, and the log-probabilities of the path. The path connects an object and the
@@ -149,7 +148,7 @@ impl<E: Env> Sampler<'_, E> {
         let mut current = objects.clone();
         let mut log_reward = known.to_vec();
         for _ in 0..search.rounds {
-            let (proposed, log_ratio) = tch::no_grad(|| self.propose(search, &current, rng))?;
+            let (proposed, log_ratio) = self.propose(search.max_back, &current, rng)?;
             let new_log_reward = log_rewards(reward, &proposed, None)?;
             let gain: Vec<f64> = corrected(&proposed, &new_log_reward)?
                 .iter()
@@ -172,16 +171,34 @@ impl<E: Env> Sampler<'_, E> {
         Ok((current, log_reward))
     }
 
-    /// Returns, for each object, a proposal and a number: the log-probability of proposing the object from
-    /// the proposal, minus the log-probability of proposing the proposal from the object.
-    fn propose(
+    /// Returns, for each finished object, a proposal of a local search ([`LocalSearch`]) and a number: the
+    /// log-probability of proposing the object from the proposal along the same path, minus the
+    /// log-probability of proposing the proposal from the object. The number of backward steps is drawn
+    /// uniformly from `1..=max_back`. No reward is computed. Use this method for a custom Metropolis-Hastings
+    /// rule; a policy without a network ([`UniformPolicy`](crate::policy::UniformPolicy)) gives uniform
+    /// steps.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if `max_back` is 0; the errors of policy and environment.
+    pub fn propose(
         &self,
-        search: LocalSearch,
+        max_back: usize,
+        objects: &E::States,
+        rng: &mut Rng,
+    ) -> Result<(E::States, Vec<f64>)> {
+        LocalSearch { rounds: 1, max_back, acceptance: Acceptance::MetropolisHastings }.check()?;
+        tch::no_grad(|| self.propose_paths(max_back, objects, rng))
+    }
+
+    /// Implements [`propose`](Self::propose), without disabling gradients.
+    fn propose_paths(
+        &self,
+        max_back: usize,
         objects: &E::States,
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
         let n = objects.len();
-        let back: Vec<usize> = (0..n).map(|_| 1 + rng.below(search.max_back)).collect();
+        let back: Vec<usize> = (0..n).map(|_| 1 + rng.below(max_back)).collect();
         let mut states = objects.clone();
         let mut down = self.take_steps(Direction::Backward, &mut states, &back, rng)?;
         if let Some(exits) = self.env.exit_actions(objects) {
@@ -193,7 +210,7 @@ impl<E: Env> Sampler<'_, E> {
         let is_initial = self.env.is_initial(&states);
         let up = self.take_steps(Direction::Forward, &mut states, &vec![self.max_steps; n], rng)?;
         let log_ratio = (0..n).map(|i| {
-            let turn = |path: &PathLogs| search.log_turn(path.steps, is_initial[i]);
+            let turn = |path: &PathLogs| log_turn(max_back, path.steps, is_initial[i]);
             let log_forth = down[i].log_prob + up[i].log_prob + turn(&down[i]);
             let log_back = up[i].reverse_log_prob + down[i].reverse_log_prob + turn(&up[i]);
             log_back - log_forth

@@ -1,5 +1,7 @@
 //! Tests of the package `gfn-extras` through its public interface.
 
+mod chain_source;
+mod chains;
 mod conditioned_reward;
 mod conditioning;
 mod distributions;

@@ -4,6 +4,7 @@
 pub(crate) mod compare_objectives;
 pub(crate) mod hypergrid;
 pub(crate) mod offline;
+mod peak_reward;
 pub(crate) mod peaks;
 pub(crate) mod spins;
 pub(crate) mod strings;

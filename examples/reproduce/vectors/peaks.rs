@@ -1,17 +1,22 @@
-//! A task about narrow peaks on a grid of many dimensions. The task compares how many peaks a policy and
-//! Markov chains find with an equal number of reward calls.
+//! A task about narrow peaks on a grid of many dimensions. The task compares how many peaks a policy, Markov
+//! chains, and both together find with an equal number of reward calls, and measures how the trained policy's
+//! samples are distributed over the peaks.
 
 use std::cell::RefCell;
-use std::f64::consts::PI;
 
 use gfn::metrics::ModeTracker;
+use gfn::objective::MaximumLikelihood;
+use gfn::optim::Schedule;
+use gfn::train::Persist;
+use gfn_extras::chains::{ChainConfig, ChainSource, ChainSourceConfig, Chains, Proposal, Restart, Starts};
 
+use super::peak_reward::Peaks;
 use crate::prelude::*;
 
-/// Train a perceptron on a grid with a few narrow peaks, or run Markov chains for comparison
+/// Train a perceptron on a grid with a few narrow peaks, with or without Markov chains, or run chains alone
 #[derive(Args)]
 pub(crate) struct PeakSearch {
-    /// Method that searches for peaks. Each method may compute --steps times --batch rewards
+    /// Method that searches for peaks. A policy, and chains alone, may compute --steps times --batch rewards
     #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
     by: Selection<Method>,
     /// Number of dimensions
@@ -29,14 +34,40 @@ pub(crate) struct PeakSearch {
     /// Reward of points far from all peaks; the reward at the top of a peak is about 1
     #[arg(long, default_value_t = 1e-9)]
     floor: f64,
+    /// Number of rewards that the chains of --by chains-and-policy may compute, beside --steps times --fresh
+    #[arg(long, default_value_t = 26_000)]
+    chain_calls: u64,
+    /// Number of new samples of the policy in each batch with --by chains-and-policy. The others lead to
+    /// points that were found before
+    #[arg(long, default_value_t = 4, value_parser = at_least_one)]
+    fresh: usize,
+    /// Number of uniform points from which the start of each chain is chosen with --by chains-and-policy
+    #[arg(long, default_value_t = 128, value_parser = at_least_one)]
+    candidates: usize,
+    /// Number of proposals without a larger reward after which a chain of --by chains-and-policy restarts
+    #[arg(long, default_value_t = 24, value_parser = at_least_one)]
+    patience: usize,
+    /// Powers of R that the chains of each ladder sample with --by chains-and-policy. Chains of power 1
+    /// rarely reach the top of a wide peak of many dimensions
+    #[arg(long, value_delimiter = ',', default_value = "8")]
+    powers: Vec<f64>,
+    /// Exponent of R by which points that were found are drawn with --by chains-and-policy
+    #[arg(long, default_value_t = 1.0)]
+    draw_exponent: f64,
+    /// Number of steps of --by chains-and-policy in which the policy learns by maximum likelihood from points
+    /// that chains found, before it learns by --objective
+    #[arg(long, default_value_t = 2_500, value_parser = at_least_one)]
+    warm_up: usize,
     #[command(flatten)]
     common: Common,
 }
 
 /// A method that searches for peaks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Method {
     Policy,
+    /// A policy that learns from what Markov chains find. The chains restart at uniform points.
+    ChainsAndPolicy,
     /// Markov chains, in ladders of this number of chains. Each chain of a ladder has a different
     /// temperature, and neighbours on a ladder exchange points.
     Chains(usize),
@@ -44,6 +75,7 @@ enum Method {
 
 const METHODS: &[Choice<Method>] = &[
     ("policy", Method::Policy, "A policy that is trained"),
+    ("chains-and-policy", Method::ChainsAndPolicy, "A policy that learns from what Markov chains find"),
     ("metropolis", Method::Chains(1), "Metropolis-Hastings chains"),
     ("tempering", Method::Chains(8), "Replica exchange: each next chain samples by a lower power of R"),
 ];
@@ -51,6 +83,17 @@ const METHODS: &[Choice<Method>] = &[
 /// The total number of Markov chains. They are divided into ladders: groups of chains that have different
 /// temperatures.
 const CHAINS: usize = 16;
+/// The learning rate of maximum likelihood, relative to that of the objective. Maximum likelihood has no
+/// large residuals, so it takes larger steps.
+const WARM_UP_RATE: f64 = 3.0;
+/// The number of rounds of chains before each training step.
+const ROUNDS: usize = 4;
+/// The number of moves of uniform chains between candidates, several times the number of dimensions.
+const UNIFORM_ROUNDS: usize = 100;
+/// The number of training steps after which the points found by chains are searched for peaks.
+const SEARCHED_EVERY: usize = 20;
+/// The number of samples of the trained policy whose distribution over the peaks is measured.
+const SAMPLES: usize = 20_000;
 /// The largest number of points for which a policy's exact probabilities are computed. On grids of more
 /// points, the points visited by Markov chains aren't compared with the target, either.
 const EXACT_LIMIT: usize = 4_096;
@@ -64,9 +107,12 @@ impl Task for PeakSearch {
     fn run(&self) -> Result<()> {
         let grid = HyperGrid::new(self.ndim, self.height)?;
         let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
-        let recipe =
-            Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
-        let run = Run::begin(&self.common, recipe)?;
+        let recipe = match self.by.value {
+            Method::ChainsAndPolicy => Recipe { steps: 1_200, epsilon: 0.0, ..Recipe::default() },
+            _ => Recipe { steps: 500, ..Recipe::default() },
+        };
+        let run =
+            Run::begin(&self.common, Recipe { lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..recipe })?;
         // Only one thread or process may train: peaks are counted among all sampled points, but each of
         // several threads or processes would have only a share of the points. Resuming isn't allowed, because
         // checkpoints don't contain the peaks found so far.
@@ -81,79 +127,167 @@ impl Task for PeakSearch {
             let expected = "a new run, because checkpoints don't have the peaks that were found before";
             return Err(Error::config("--resume", "given", expected));
         }
-        let found = ModeTracker::new();
-        if let Method::Chains(n_powers) = self.by.value {
-            return self.search(&run, &peaks, n_powers, found);
+        match self.by.value {
+            Method::Chains(n_powers) => self.search(&run, &peaks, n_powers),
+            _ => self.train(&run, &peaks),
         }
-        let task = json!({ "ndim": self.ndim, "height": self.height, "peaks": self.peaks, "width": self.width,
-            "floor": self.floor });
-        let network = self.common.perceptron(BackwardPolicy::SharedTorso);
-        let trainer = run.perceptron(peaks.grid.env(), peaks.clone(), network, task)?;
-        let found = RefCell::new(found);
-        let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
-            let latest = trainer.latest().into_iter().flat_map(|latest| latest.terminal_states().rows());
-            let mut found = found.borrow_mut();
-            found.add(record.step, record.reward_calls, latest.filter_map(|point| peaks.peak_at(point)));
-            record.metrics.insert("modes_found".to_owned(), found.n_modes() as f64);
-            Ok(ControlFlow::Continue(()))
-        };
-        run.learn(trainer, "points", vec![&mut watch], |report, _, _| {
-            self.report(&run, &peaks, &found.borrow(), report);
-            Ok(())
-        })
+    }
+}
+
+/// Adds the peaks among all points whose rewards are known to a trainer's chains.
+fn add_found(trainer: &Trainer<VectorEnv>, peaks: &Peaks, found: &mut ModeTracker<usize>, calls: u64) {
+    let source = trainer.source::<ChainSource<VectorEnv>>();
+    if let Some(walks) = source.and_then(|source| source.memory().walks()) {
+        peaks.add_tops(found, trainer.steps_done(), calls, &walks.terminal);
     }
 }
 
 impl PeakSearch {
-    /// Runs Markov chains until they have computed as many rewards as training would. The chains are divided
-    /// into ladders; the chains of a ladder sample falling powers of R. In each round every chain makes a
-    /// proposal, and then every second pair of neighbours on a ladder exchanges points.
-    fn search(
+    /// Trains a policy, and counts the peaks among all points whose rewards were computed.
+    fn train(&self, run: &Run<'_>, peaks: &Peaks) -> Result<()> {
+        let found = RefCell::new(ModeTracker::new());
+        let mut warm_up = (0, 0.0);
+        let trainer = if self.by.value == Method::ChainsAndPolicy {
+            let started = Instant::now();
+            let (trainer, calls) = self.warm_up(run, peaks, &mut found.borrow_mut())?;
+            warm_up = (calls, started.elapsed().as_secs_f64());
+            trainer
+        } else {
+            let network = self.common.perceptron(BackwardPolicy::SharedTorso);
+            run.perceptron(peaks.grid().env(), peaks.clone(), network, self.description())?
+        };
+        let mut watch = |trainer: &Trainer<VectorEnv>, record: &mut Record| {
+            let mut found = found.borrow_mut();
+            let calls = warm_up.0 + record.reward_calls;
+            if let Some(latest) = trainer.latest() {
+                peaks.add_tops(&mut found, record.step, calls, latest.terminal_states());
+            }
+            if record.step.is_multiple_of(SEARCHED_EVERY) || record.step == run.steps() {
+                add_found(trainer, peaks, &mut found, calls);
+            }
+            record.metrics.insert("modes_found".to_owned(), found.n_modes() as f64);
+            Ok(ControlFlow::Continue(()))
+        };
+        run.learn(trainer, "points", vec![&mut watch], |report, trainer, _| {
+            let samples = evaluated(trainer, SAMPLES)?;
+            report.extend(peaks.report_samples(&samples));
+            if let Some(source) = trainer.source::<ChainSource<VectorEnv>>() {
+                report.set("objects_found", source.memory().len());
+            }
+            report.set("all_reward_calls", warm_up.0 + trainer.reward_calls());
+            report.set("warm_up_s", warm_up.1);
+            self.report(run, peaks, &found.borrow(), report);
+            Ok(())
+        })
+    }
+
+    /// Runs chains, and trains a new policy on what they find by maximum likelihood. Returns a trainer of
+    /// this policy that goes on by the objective of the flags with the same chains, and the number of rewards
+    /// that were computed.
+    ///
+    /// Trajectory balance alone first balances its log Z between points on the floor, which the policy
+    /// samples, and peaks, which it doesn't, and then learns for long.
+    fn warm_up(
         &self,
         run: &Run<'_>,
         peaks: &Peaks,
-        n_powers: usize,
-        mut found: ModeTracker<usize>,
-    ) -> Result<()> {
+        found: &mut ModeTracker<usize>,
+    ) -> Result<(Trainer<VectorEnv>, u64)> {
+        let batch = run.config.batch;
+        if self.fresh >= batch {
+            return Err(Error::config("--fresh", self.fresh, "a number below --batch"));
+        }
+        let network = self.common.perceptron(BackwardPolicy::Uniform);
+        let description = run.describe(self.description(), &network);
+        let mut rng = run.rng();
+        let env = peaks.grid().env();
+        let policy = MlpPolicy::new(&env, KHot::from_env(&env), network, run.device, Kind::Float, &mut rng)?;
+        let AdamConfig { lr, .. } = run.config.adam;
+        let config = TrainerConfig {
+            adam: AdamConfig { lr: lr * WARM_UP_RATE, ..run.config.adam },
+            lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: self.warm_up },
+            ..run.config.clone()
+        };
+        let chains = ChainSource::new(self.chains())?;
+        let mut trainer =
+            Trainer::new(env.clone(), peaks.clone(), policy, MaximumLikelihood, config, rng.split())?
+                .with_source(1.0, chains)?;
+        for step in 1..=self.warm_up {
+            trainer.step()?;
+            if step.is_multiple_of(SEARCHED_EVERY) || step == self.warm_up {
+                add_found(&trainer, peaks, found, trainer.reward_calls());
+            }
+        }
+        let calls = trainer.reward_calls();
+        let mut chains = ChainSource::new(self.chains())?;
+        if let Some(source) = trainer.source::<ChainSource<VectorEnv>>() {
+            chains.load_state(&env, &source.state(&env)?)?;
+        }
+        let share = 1.0 - self.fresh as f64 / batch as f64;
+        let trainer = run.trainer(env, peaks.clone(), trainer.into_policy(), rng, &description)?;
+        Ok((trainer.with_source(share, chains)?, calls))
+    }
+
+    fn description(&self) -> Value {
+        json!({ "ndim": self.ndim, "height": self.height, "peaks": self.peaks, "width": self.width,
+            "floor": self.floor })
+    }
+
+    /// Returns the settings of the chains from which a policy learns.
+    fn chains(&self) -> ChainSourceConfig {
+        let starts = Starts::Uniform { candidates: self.candidates, rounds: UNIFORM_ROUNDS };
+        ChainSourceConfig {
+            chains: ChainConfig { powers: self.powers.clone(), ..ChainConfig::default() },
+            ladders: (CHAINS / self.powers.len().max(1)).max(1),
+            exponent: self.draw_exponent,
+            rounds: ROUNDS,
+            max_reward_calls: Some(self.chain_calls),
+            restart: Some(Restart { patience: self.patience, starts }),
+            ..ChainSourceConfig::default()
+        }
+    }
+
+    /// Runs Markov chains until they have computed as many rewards as training would. The chains are divided
+    /// into ladders; the chains of a ladder sample falling powers of R. In each round every chain makes a
+    /// proposal, and then every second pair of neighbours on a ladder exchanges points.
+    fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize) -> Result<()> {
         // The chains use a separate random stream. With seed 0 the run's stream has the random numbers that
         // placed the peaks, so chains would start at the tops of the peaks.
-        let budget = budget(run);
+        let budget = self.budget(run);
         let rng = &mut run.rng().split();
         // Chain `k` of a ladder (a group of `n_powers` chains) samples R to the power `power(k)`. This
         // exponent falls from 1 to 1 / hottest by a constant factor. `hottest` is -log of the smallest
         // reward, and at least 2.
         let hottest = (-self.floor.ln()).max(2.0);
         let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
-        let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
+        let config = ChainConfig {
+            powers: (0..n_powers).map(power).collect(),
+            proposals: vec![(1.0, Proposal::OneMove)],
+            ..ChainConfig::default()
+        };
+        let n_counted = Some(peaks.grid().n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
         let mut visits = vec![0u64; n_counted as usize];
+        let mut found = ModeTracker::new();
         let mut report = run.search(|| {
-            let mut ladder = |_| (0..n_powers).map(|k| Chain::new(peaks, power(k), rng)).collect();
-            let mut ladders: Vec<Vec<Chain>> = (0..CHAINS / n_powers).map(&mut ladder).collect();
-            let mut n_rounds = 0;
-            let mut reward_calls = (ladders.len() * n_powers) as u64;
+            let env = peaks.grid().env();
+            let start = peaks.uniform(CHAINS / n_powers * n_powers, rng)?;
+            let mut chains = Chains::new(&env, config, start, None)?;
             loop {
-                for ladder in &mut ladders {
-                    for chain in ladder.iter_mut() {
-                        reward_calls += u64::from(chain.propose(peaks, rng));
-                    }
-                    for pair in ladder[n_rounds % 2..].chunks_exact_mut(2) {
-                        exchange(pair, rng);
-                    }
-                }
-                n_rounds += 1;
-                let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
-                found.add(n_rounds, reward_calls, modes);
+                let scored = chains.round(&env, peaks, None, rng)?;
+                let counts = chains.counts();
+                let n_rounds = counts.rounds as usize;
+                peaks.add_tops(&mut found, n_rounds, counts.reward_calls, &scored.objects);
                 // Visits are counted only in the second half of the search, and only in rounds that are far
                 // apart, because successive points of a chain depend on each other. Only the first chain of
                 // each ladder is counted, because the others sample smaller powers of R.
-                if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
-                    for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
-                        if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
+                if 2 * counts.reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
+                    for point in chains.objects().rows().step_by(n_powers) {
+                        if let Some(visits) = visits.get_mut(peaks.grid().index(point) as usize) {
                             *visits += 1;
                         }
                     }
                 }
-                if reward_calls >= budget {
+                if counts.reward_calls >= budget {
                     return Ok(());
                 }
             }
@@ -164,170 +298,29 @@ impl PeakSearch {
         run.print(report)
     }
 
+    /// Returns the number of rewards that the method may compute.
+    fn budget(&self, run: &Run<'_>) -> u64 {
+        match self.by.value {
+            Method::ChainsAndPolicy => self.chain_calls + (run.steps() * self.fresh) as u64,
+            _ => (run.steps() * run.config.batch) as u64,
+        }
+    }
+
     /// Reports how many peaks were found after each of the `PARTS` of the budget of reward calls, and adds a
     /// panel of these numbers.
     fn report(&self, run: &Run<'_>, peaks: &Peaks, found: &ModeTracker<usize>, report: &mut Report) {
+        let budget = self.budget(run);
         let mut points = Vec::new();
         for (part, name) in PARTS {
-            let calls = budget(run) / part;
+            // The last part of the budget includes the last step, which may exceed the budget.
+            let calls = if part == 1 { u64::MAX } else { budget / part };
             let last = found.curve().iter().take_while(|point| point.reward_calls <= calls).last();
             let modes = last.map_or(0, |point| point.modes);
             report.set(name, modes);
-            points.push((calls as f64, modes as f64));
+            points.push(((budget / part) as f64, modes as f64));
         }
-        report.extend(json!({ "by": self.by.name, "budget": budget(run), "log_z_true": peaks.log_z(),
-            "modes_total": peaks.tops.len(), "width": self.width, "floor": self.floor }));
+        report.extend(json!({ "by": self.by.name, "budget": budget, "log_z_true": peaks.log_z(),
+            "modes_total": self.peaks, "width": self.width, "floor": self.floor }));
         report.panels.push(Panel::new("peaks").labels("reward calls", "").curve(Curve::new("found", points)));
-    }
-}
-
-fn budget(run: &Run<'_>) -> u64 {
-    (run.steps() * run.config.batch) as u64
-}
-
-/// The seed that places the peaks. The seed is fixed, so that all runs have the same peaks.
-const PLACES_SEED: u64 = 0;
-/// The smallest distance between the tops of two peaks, in standard deviations of a peak.
-const MIN_DISTANCE: f64 = 4.0;
-/// The largest number of random points that are tried as the top of a peak.
-const MAX_TRIES: usize = 10_000;
-
-/// A sum of Gaussian peaks far apart: R(x) = floor + the sum over peaks of exp(-|x - top|^2 / (2 width^2)).
-#[derive(Clone)]
-struct Peaks {
-    grid: HyperGrid,
-    tops: Vec<Vec<u16>>,
-    width: f64,
-    floor: f64,
-}
-
-impl Peaks {
-    /// Draws `n` peaks at random points of the grid, which are at least `MIN_DISTANCE` widths apart.
-    fn new(grid: HyperGrid, n: usize, width: f64, floor: f64) -> Result<Self> {
-        for (flag, value) in [("--width", width), ("--floor", floor)] {
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::config(flag, value, "a finite number above 0"));
-            }
-        }
-        let mut rng = Rng::seeded(PLACES_SEED);
-        let mut tops = Vec::<Vec<u16>>::new();
-        for _ in 0..n {
-            let place = || (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect();
-            let is_apart = |point: &Vec<u16>| {
-                tops.iter().all(|top| squared(top, point) >= (MIN_DISTANCE * width).powi(2))
-            };
-            let point = std::iter::repeat_with(place).take(MAX_TRIES).find(is_apart);
-            tops.push(point.ok_or(Error::config(
-                "--peaks",
-                n,
-                "a number of peaks that fit on the grid at a distance from each other; give fewer or \
-                 narrower peaks, or a larger grid",
-            ))?);
-        }
-        Ok(Self { grid, tops, width, floor })
-    }
-
-    /// Returns the value of each peak's Gaussian at a point.
-    fn heights(&self, point: &[u16]) -> impl Iterator<Item = f64> {
-        self.tops.iter().map(move |top| (-0.5 * squared(top, point) / self.width.powi(2)).exp())
-    }
-
-    fn log_value(&self, point: &[u16]) -> f64 {
-        (self.floor + self.heights(point).sum::<f64>()).ln()
-    }
-
-    /// Returns the index of the peak whose Gaussian is at least 0.5 at a point; `None` if there is no such
-    /// peak.
-    fn peak_at(&self, point: &[u16]) -> Option<usize> {
-        self.heights(point).position(|height| height >= 0.5)
-    }
-
-    /// Returns the exact log Z. The sum of a peak's Gaussian over the grid is a product of sums over single
-    /// dimensions.
-    fn log_z(&self) -> f64 {
-        let along = |&top: &u16| {
-            let height = |x: usize| (-0.5 * ((x as f64 - f64::from(top)) / self.width).powi(2)).exp();
-            (0..self.grid.height()).map(height).sum::<f64>()
-        };
-        let peak = |top: &Vec<u16>| top.iter().map(along).product::<f64>();
-        (self.floor * self.grid.n_states() as f64 + self.tops.iter().map(peak).sum::<f64>()).ln()
-    }
-
-    /// Reports the TV between the target and the distribution of the chains' visits over the points, if the
-    /// grid is small. For comparison, also reports the expected TV if the visits were independent samples
-    /// from the target.
-    fn report_visits(&self, visits: &[u64], report: &mut Report) -> Result<()> {
-        let n = visits.iter().sum::<u64>();
-        if n == 0 {
-            return Ok(());
-        }
-        let n_visits = n as f64;
-        let mut tv = 0.0;
-        let mut perfect = 0.0;
-        for (point, &visits) in self.grid.states_of(0..visits.len() as u64)?.rows().zip(visits) {
-            let p = (self.log_value(point) - self.log_z()).exp();
-            tv += (visits as f64 / n_visits - p).abs() / 2.0;
-            perfect += (p * (1.0 - p) / (2.0 * PI * n_visits)).sqrt();
-        }
-        report.extend(json!({ "visits": n, "tv_visits": tv, "tv_visits_perfect": perfect }));
-        Ok(())
-    }
-}
-
-impl Reward<VectorStates> for Peaks {
-    fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-        Ok(states.rows().map(|point| self.log_value(point)).collect())
-    }
-    fn partial_log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
-        self.log_reward(states, None).map(Some)
-    }
-}
-
-/// Returns the squared distance between two points.
-fn squared(one: &[u16], other: &[u16]) -> f64 {
-    one.iter().zip(other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
-}
-
-/// A Markov chain whose stationary distribution is proportional to R to the power `beta`.
-struct Chain {
-    point: Vec<u16>,
-    log_reward: f64,
-    beta: f64,
-}
-
-impl Chain {
-    /// Builds a chain that starts at a random point.
-    fn new(peaks: &Peaks, beta: f64, rng: &mut Rng) -> Self {
-        let point: Vec<u16> = (0..peaks.grid.ndim()).map(|_| rng.below(peaks.grid.height()) as u16).collect();
-        Self { log_reward: peaks.log_value(&point), point, beta }
-    }
-
-    /// Proposes a step up or down along a random axis, and accepts or rejects it by the Metropolis rule.
-    /// Returns `true` if a reward was computed. No reward is needed for a step that would leave the grid,
-    /// which is rejected.
-    fn propose(&mut self, peaks: &Peaks, rng: &mut Rng) -> bool {
-        let axis = rng.below(self.point.len());
-        let up = rng.uniform() < 0.5;
-        let before = self.point[axis];
-        let after = if up { before.checked_add(1) } else { before.checked_sub(1) };
-        let Some(after) = after.filter(|&x| usize::from(x) < peaks.grid.height()) else { return false };
-        self.point[axis] = after;
-        let log_reward = peaks.log_value(&self.point);
-        if rng.uniform() < (self.beta * (log_reward - self.log_reward)).exp() {
-            self.log_reward = log_reward;
-        } else {
-            self.point[axis] = before;
-        }
-        true
-    }
-}
-
-/// Exchanges the points of two chains with the Metropolis acceptance probability.
-fn exchange(pair: &mut [Chain], rng: &mut Rng) {
-    let [one, other] = pair else { return };
-    let gain = (one.beta - other.beta) * (other.log_reward - one.log_reward);
-    if rng.uniform() < gain.exp() {
-        std::mem::swap(&mut one.point, &mut other.point);
-        std::mem::swap(&mut one.log_reward, &mut other.log_reward);
     }
 }

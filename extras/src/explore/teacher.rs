@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gfn::contract::{Budget, check_policy};
 use gfn::env::Env;
-use gfn::objective::{Objective, Quantity, RegressionLoss, Scores, TrajectoryBalance, score};
+use gfn::objective::{Objective, Quantity, Regression, Scores, TrajectoryBalance, score};
 use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::Policy;
 use gfn::rollout::{Container, Trajectories};
@@ -184,7 +184,7 @@ impl<T> Teacher<T> {
             let needs = Objective::needs(&TrajectoryBalance);
             let scores = score(&context.env, context.reward.as_ref(), &self.policy, &part, needs)?;
             let share = part.len() as f64 / batch.len() as f64;
-            backward(&(TrajectoryBalance.loss(&scores, RegressionLoss::Squared)? * share))?;
+            backward(&(TrajectoryBalance.loss(&scores, &Regression::Squared)? * share))?;
             start = end;
         }
         Ok(())

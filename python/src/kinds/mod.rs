@@ -11,8 +11,9 @@ use std::sync::Arc;
 use gfn::env::{EnumerableEnv, Env, Reward, VectorEnv};
 use gfn::graph::GraphEnv;
 use gfn::replay::{ReplayBuffer, ReplayConfig};
-use gfn::train::TrainEnv;
+use gfn::train::{TrainEnv, Trainer};
 use gfn::{Error, Result};
+use gfn_extras::chains::{ChainSource, ChainSourceConfig};
 use gfn_extras::explore::ObjectSearch;
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, MalaConfig, Target};
@@ -171,6 +172,8 @@ pub(crate) struct Discrete<E: PyEnv> {
     pub(crate) distinct: fn(ReplayConfig, Option<PyPriority>) -> Result<ReplayBuffer<E>>,
     /// A function that wraps a reward in a cache of at most this number of results.
     pub(crate) cache_reward: fn(&E, AnyReward<E>, usize) -> Result<AnyReward<E>>,
+    /// A function that gives a trainer Markov chains, which supply this share of each batch.
+    pub(crate) with_chains: fn(Trainer<E>, f64, ChainSourceConfig) -> Result<Trainer<E>>,
 }
 
 impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
@@ -193,6 +196,7 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
                     capacity,
                 )?))
             },
+            with_chains: |trainer, share, config| trainer.with_source(share, ChainSource::new(config)?),
         }
     }
 }

@@ -110,6 +110,13 @@ impl Parts {
         if let Some(source) = self.source {
             trainer = trainer.with_source(source.share, context.state_function(source.function))?;
         }
+        if let Some(chains) = self.chains {
+            let Some(discrete) = E::discrete() else {
+                let expected = "no Chains, because chains need an environment whose moves can be listed";
+                return Err(Error::config("sources", "Chains for points", expected));
+            };
+            trainer = (discrete.with_chains)(trainer, chains.share, chains.config.0)?;
+        }
         match self.fresh {
             None => {}
             Some(FreshSettings::Python { function }) => {

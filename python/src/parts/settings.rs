@@ -1,6 +1,7 @@
 //! Settings of a trainer's parts, which are read from the attributes of Python objects.
 
 use gfn::replay::ReplayConfig;
+use gfn_extras::chains::ChainSourceConfig;
 use gfn_extras::explore::IntrinsicConfig;
 use gfn_gym::diffusion::MalaConfig;
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ pub(crate) struct Parts {
     pub(super) source: Option<SourceSettings>,
     pub(super) fresh: Option<FreshSettings>,
     pub(super) search: Option<SearchSettings>,
+    pub(super) chains: Option<ChainSettings>,
     pub(super) hindsight: Option<HindsightSettings>,
     pub(super) average: Option<AverageSettings>,
     /// The settings of intrinsic rewards, and the settings of the novelty that they are computed from.
@@ -82,6 +84,13 @@ pub(super) enum SearchSettings {
         #[pyo3(attribute("_chains"))]
         chains: Settings<MalaConfig>,
     },
+}
+
+#[derive(FromPyObject)]
+pub(super) struct ChainSettings {
+    pub(super) share: f64,
+    #[pyo3(attribute("_config"))]
+    pub(super) config: Settings<ChainSourceConfig>,
 }
 
 #[derive(FromPyObject)]

@@ -1,0 +1,405 @@
+//! Tests of Markov chains against enumeration: exact transition probabilities, stationary distributions,
+//! replica exchange, and errors.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use gfn::env::{EnumerableEnv, Reward, Rows, StateGraph, VectorEnv, VectorStates, training_log_rewards};
+use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates, PerGraph};
+use gfn::metrics::{Distances, NoiseFloor};
+use gfn::nn::MlpConfig;
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
+use gfn::rollout::Sampler;
+use gfn::{Error, Result, Rng};
+use gfn_dags::{
+    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, StructureConfig,
+    StructurePrior,
+};
+use gfn_extras::chains::{ChainConfig, Chains, Proposal, proposed_moves};
+use gfn_gym::bit_sequence::NonAutoregressiveBitSequence;
+use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use tch::{Device, Kind, Tensor};
+
+/// The number of independent chains whose last objects are compared with the target.
+const CHAINS: usize = 4_000;
+
+fn grid() -> (VectorEnv, OriginalReward) {
+    let grid = HyperGrid::new(2, 5).unwrap();
+    (grid.env(), OriginalReward::standard(&grid).unwrap())
+}
+
+/// Returns structures of `N` nodes, with the scores of a few rows of data.
+fn structures<const N: usize>() -> (GraphEnv, DagReward<CachedScores<Bge>>) {
+    let mut rng = Rng::seeded(3);
+    let mut rows = [[0.0; N]; 6];
+    for row in &mut rows {
+        row[0] = rng.normal();
+        for k in 1..N {
+            row[k] = 0.7 * row[0] + rng.normal();
+        }
+    }
+    let bge = Bge::new(&ContinuousData::from_rows(&rows).unwrap(), BgeConfig::default()).unwrap();
+    let reward = DagReward::new(CachedScores::ahead(bge, None).unwrap(), StructurePrior::Uniform).unwrap();
+    (BayesianStructure::new(StructureConfig::new(N)).unwrap().into_env(), reward)
+}
+
+/// Returns undirected graphs that grow freely up to isomorphism, with and without the correction for
+/// symmetry.
+fn growing(corrects_symmetry: bool) -> GraphEnv {
+    let config = GraphBuildingConfig {
+        corrects_symmetry,
+        node_classes: 2,
+        ..GraphBuildingConfig::new(GraphKind::Undirected, 3)
+    };
+    GraphBuilding::new(config).unwrap().into_env()
+}
+
+fn growing_reward() -> impl Reward<GraphStates> {
+    PerGraph(|graph: &GraphState| 0.5 * graph.n_nodes() as f64 - 0.9 * graph.n_edges() as f64)
+}
+
+/// A change of the logarithm of the acceptance factor, for negative controls: (environment, object, result,
+/// probability of the move, probability of the reverse move) -> change.
+type Spoil<E> = fn(&E, &<E as gfn::env::Env>::States, &<E as gfn::env::Env>::States, f64, f64) -> f64;
+
+fn exact<E: gfn::env::Env>(_: &E, _: &E::States, _: &E::States, _: f64, _: f64) -> f64 {
+    0.0
+}
+
+/// Leaves out n(x) / n(y).
+fn without_counts<E: gfn::env::Env>(_: &E, _: &E::States, _: &E::States, forth: f64, back: f64) -> f64 {
+    (forth / back).ln()
+}
+
+/// Leaves out |Aut(y)| / |Aut(x)|.
+fn without_symmetry<E: gfn::env::Env>(env: &E, x: &E::States, y: &E::States, _: f64, _: f64) -> f64 {
+    let correction = |state: &E::States| training_log_rewards(env, state, vec![0.0]).unwrap()[0];
+    correction(x) - correction(y)
+}
+
+/// Computes the transition probabilities of one-move chains of a power between all objects. Returns the
+/// largest violations of detailed balance, over all pairs of objects, and of stationarity.
+fn violations<E: EnumerableEnv>(
+    env: &E,
+    reward: &dyn Reward<E::States>,
+    power: f64,
+    spoil: Spoil<E>,
+) -> (f64, f64) {
+    let graph = StateGraph::build(env, 1 << 12).unwrap();
+    let ends = graph.ends();
+    let log_rewards = reward.log_reward(&graph.states().select(&ends), None).unwrap();
+    let tempered: Vec<f64> = log_rewards.iter().map(|value| power * value).collect();
+    let target = graph.target_of(&tempered).unwrap().probs;
+    let place = |state: usize| ends.iter().position(|&end| end == state).unwrap();
+    let n = ends.len();
+    let listed: Vec<_> =
+        ends.iter().map(|&end| proposed_moves(env, &graph.states().select(&[end])).unwrap()).collect();
+    let mut transitions = vec![vec![0.0; n]; n];
+    for (x, (results, moves)) in listed.iter().enumerate() {
+        let indices = graph.indices(env, results);
+        for (k, one) in moves.iter().enumerate() {
+            if !one.is_finished {
+                continue;
+            }
+            let y = place(indices[k].unwrap());
+            let object = graph.states().select(&[ends[x]]);
+            let back = listed[y].1[0].probability;
+            let change = spoil(env, &object, &results.select(&[k]), one.probability, back);
+            let log_ratio = power * (log_rewards[y] - log_rewards[x]) + one.log_factor + change;
+            transitions[x][y] += one.probability * log_ratio.exp().min(1.0);
+        }
+    }
+    let mut balance: f64 = 0.0;
+    let mut stationarity: f64 = 0.0;
+    for x in 0..n {
+        let stay = 1.0 - transitions[x].iter().sum::<f64>();
+        assert!(stay > -1e-12, "transition probabilities sum to more than 1");
+        let mut inflow = target[ends[x]] * stay;
+        for y in 0..n {
+            let forth = target[ends[x]] * transitions[x][y];
+            let back = target[ends[y]] * transitions[y][x];
+            balance = balance.max((forth - back).abs());
+            inflow += back;
+        }
+        stationarity = stationarity.max((inflow - target[ends[x]]).abs());
+    }
+    (balance, stationarity)
+}
+
+#[test]
+fn one_move_has_detailed_balance_over_all_pairs() {
+    let check = |(balance, stationarity): (f64, f64), what: &str| {
+        assert!(balance < 1e-14 && stationarity < 1e-13, "{what}: {balance:e} {stationarity:e}");
+    };
+    let fails = |(balance, stationarity): (f64, f64), what: &str| {
+        assert!(balance > 1e-4 && stationarity > 1e-4, "{what}: {balance:e} {stationarity:e}");
+    };
+    for power in [1.0, 0.3, 0.0] {
+        let (env, reward) = grid();
+        check(violations(&env, &reward, power, exact), "grid");
+        fails(violations(&env, &reward, power, without_counts), "grid");
+        let (env, reward) = structures::<3>();
+        check(violations(&env, &reward, power, exact), "structures");
+        fails(violations(&env, &reward, power, without_counts), "structures");
+        let env = ColoredGraphs::new(3).unwrap().into_env();
+        check(violations(&env, &ColoredGraphReward::Count, power, exact), "coloured graphs");
+        fails(violations(&env, &ColoredGraphReward::Count, power, without_counts), "coloured graphs");
+        fails(violations(&env, &ColoredGraphReward::Count, power, without_symmetry), "coloured graphs");
+        let env = growing(true);
+        check(violations(&env, &growing_reward(), power, exact), "growing graphs");
+        fails(violations(&env, &growing_reward(), power, without_symmetry), "growing graphs");
+        // Without the correction for symmetry, training and chains both have the target R / |Aut|.
+        fails(violations(&growing(false), &growing_reward(), power, exact), "uncorrected graphs");
+    }
+}
+
+/// Runs independent ladders from samples of the uniform policy. Returns the total variation of each power's
+/// objects from the target of this power, and the noise floor of as many independent samples.
+fn compare<E: EnumerableEnv>(
+    env: &E,
+    reward: &dyn Reward<E::States>,
+    config: ChainConfig,
+    rounds: usize,
+    policy: Option<&Sampler<'_, E>>,
+) -> Vec<(f64, NoiseFloor)> {
+    let mut rng = Rng::seeded(0);
+    let graph = StateGraph::build(env, 1 << 14).unwrap();
+    let powers = config.powers.clone();
+    let n = CHAINS * powers.len();
+    let start = Sampler::new(env, &UniformPolicy).walks(n, &mut rng).unwrap().terminal;
+    let mut chains = Chains::new(env, config, start, None).unwrap();
+    for _ in 0..rounds {
+        chains.round(env, reward, policy, &mut rng).unwrap();
+    }
+    let ends = graph.ends();
+    let log_rewards = reward.log_reward(&graph.states().select(&ends), None).unwrap();
+    let mut out = Vec::new();
+    for (k, power) in powers.iter().enumerate() {
+        let tempered: Vec<f64> = log_rewards.iter().map(|value| power * value).collect();
+        let target = graph.target_of(&tempered).unwrap().probs;
+        let rows: Vec<usize> = (0..CHAINS).map(|ladder| ladder * powers.len() + k).collect();
+        let visits = graph.empirical(env, &chains.objects().select(&rows)).unwrap();
+        let tv = Distances::between(&visits, &target).unwrap().tv;
+        out.push((tv, NoiseFloor::simulate(&target, CHAINS, 50, &mut rng).unwrap()));
+    }
+    out
+}
+
+fn assert_target(results: Vec<(f64, NoiseFloor)>, what: &str) {
+    for (tv, floor) in results {
+        assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{what}: {tv} {floor:?}");
+    }
+}
+
+fn proposing(proposals: &[(f64, Proposal)]) -> ChainConfig {
+    ChainConfig { proposals: proposals.to_vec(), ..ChainConfig::default() }
+}
+
+#[test]
+fn chains_sample_the_target() {
+    let (env, reward) = grid();
+    assert_target(compare(&env, &reward, ChainConfig::default(), 300, None), "grid");
+    let (env, reward) = structures::<3>();
+    let changes = ChainConfig { score_changes: true, ..ChainConfig::default() };
+    assert_target(compare(&env, &reward, changes, 60, None), "structures");
+    let env = ColoredGraphs::new(3).unwrap().into_env();
+    assert_target(compare(&env, &ColoredGraphReward::Count, ChainConfig::default(), 80, None), "coloured");
+    // All objects of these environments have the same depth, so no single move leads from object to object.
+    let bits = NonAutoregressiveBitSequence::new(1, 5).unwrap().env();
+    let weights = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        let bits =
+            |row: &[u16]| row.iter().enumerate().map(|(k, &bit)| f64::from(bit) * k as f64 * 0.4).sum();
+        Ok(states.rows().map(bits).collect())
+    };
+    assert_target(compare(&bits, &weights, ChainConfig::default(), 60, None), "bits");
+    let spins = DiscreteEbm::new(5).unwrap().env();
+    let energy = IsingReward::with_equal_couplings(5, 0.3).unwrap();
+    let tempered = ChainConfig { powers: vec![1.0, 0.5, 0.0], ..ChainConfig::default() };
+    assert_target(compare(&spins, &energy, tempered, 60, None), "spins");
+}
+
+#[test]
+fn default_proposals_suit_the_environment() {
+    let start = |env: &VectorEnv| {
+        let walks = Sampler::new(env, &UniformPolicy).walks(4, &mut Rng::seeded(0)).unwrap();
+        Chains::new(env, ChainConfig::default(), walks.terminal, None).unwrap().config().proposals.clone()
+    };
+    assert_eq!(start(&grid().0), [(1.0, Proposal::OneMove)]);
+    let bits = NonAutoregressiveBitSequence::new(1, 5).unwrap().env();
+    assert_eq!(start(&bits), [(1.0, Proposal::BackAndForth { max_back: 4 })]);
+}
+
+/// Tests proposals of an untrained network, whose P_F and P_B aren't uniform, alone and together with the
+/// other proposals.
+#[test]
+fn policies_propose_exactly() {
+    let (env, reward) = grid();
+    let mut rng = Rng::seeded(5);
+    let config = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
+        ..MlpPolicyConfig::default()
+    };
+    let policy =
+        MlpPolicy::new(&env, KHot::from_env(&env), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let sampler = Sampler::new(&env, &policy);
+    let policy_only = proposing(&[(1.0, Proposal::Policy { max_back: 8 })]);
+    assert_target(compare(&env, &reward, policy_only, 150, Some(&sampler)), "policy");
+    let mixed = proposing(&[
+        (0.3, Proposal::Policy { max_back: 8 }),
+        (0.4, Proposal::OneMove),
+        (0.3, Proposal::BackAndForth { max_back: 3 }),
+    ]);
+    let mixed = ChainConfig { powers: vec![1.0, 0.4], exchange_every: 3, ..mixed };
+    assert_target(compare(&env, &reward, mixed, 150, Some(&sampler)), "mixed");
+}
+
+/// Tests that replica exchange keeps the product of the chains' distributions: the objects of two neighbours
+/// must be independent, also directly after exchanges.
+#[test]
+fn replica_exchange_keeps_the_product() {
+    let grid = HyperGrid::new(1, 4).unwrap();
+    let env = grid.env();
+    let values = [0.0, -1.5, -2.0, 0.7];
+    let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.rows().map(|row| values[usize::from(row[0])]).collect())
+    };
+    let powers = [1.0, 0.2];
+    let n = 20_000;
+    let config = ChainConfig { powers: powers.to_vec(), ..ChainConfig::default() };
+    let mut rng = Rng::seeded(1);
+    let start = Sampler::new(&env, &UniformPolicy).walks(2 * n, &mut rng).unwrap().terminal;
+    let mut chains = Chains::new(&env, config, start, None).unwrap();
+    for _ in 0..61 {
+        chains.round(&env, &reward, None, &mut rng).unwrap();
+    }
+    let mut joint = [0.0; 16];
+    let points: Vec<usize> = chains.objects().rows().map(|row| usize::from(row[0])).collect();
+    for pair in points.chunks(2) {
+        joint[4 * pair[0] + pair[1]] += 1.0 / n as f64;
+    }
+    let product = |powers: [f64; 2]| -> Vec<f64> {
+        let [first, second] = powers.map(|power| {
+            let weights = values.map(|value: f64| (power * value).exp());
+            weights.map(|weight| weight / weights.iter().sum::<f64>())
+        });
+        first.iter().flat_map(|one| second.iter().map(move |other| one * other)).collect()
+    };
+    let target = product(powers);
+    let tv = Distances::between(&joint, &target).unwrap().tv;
+    let floor = NoiseFloor::simulate(&target, n, 50, &mut rng).unwrap();
+    assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{tv} {floor:?}");
+    // Exchanges without the acceptance rule would mix both distributions. The test must notice this.
+    let mixed: Vec<f64> =
+        target.iter().zip(product([0.2, 1.0])).map(|(one, other)| 0.5 * (one + other)).collect();
+    assert!(Distances::between(&joint, &mixed).unwrap().tv > floor.tv + 20.0 * floor.tv_sd);
+}
+
+/// A reward that counts the objects and the changes that it scores.
+struct Counted<R> {
+    reward: R,
+    calls: Arc<[AtomicUsize; 2]>,
+}
+
+impl<R: Reward<GraphStates>> Reward<GraphStates> for Counted<R> {
+    fn log_reward(&self, states: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        self.calls[0].fetch_add(states.len(), Relaxed);
+        self.reward.log_reward(states, conditions)
+    }
+    fn log_reward_change(
+        &self,
+        before: &GraphStates,
+        after: &GraphStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
+        let is_child =
+            before.graphs().iter().zip(after.graphs()).all(|(one, other)| one.n_edges() < other.n_edges());
+        assert!(is_child, "changes are scored from a state to its child");
+        self.calls[1].fetch_add(before.len(), Relaxed);
+        self.reward.log_reward_change(before, after, conditions)
+    }
+}
+
+#[test]
+fn scored_changes_give_the_same_chains() {
+    let (env, _) = structures::<4>();
+    let run = |score_changes: bool| {
+        let calls = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let reward = Counted { reward: structures::<4>().1, calls: calls.clone() };
+        let mut rng = Rng::seeded(2);
+        let start = Sampler::new(&env, &UniformPolicy).walks(8, &mut rng).unwrap().terminal;
+        let config = ChainConfig { score_changes, ..ChainConfig::default() };
+        let mut chains = Chains::new(&env, config, start, None).unwrap();
+        let mut n_scored = 0;
+        for _ in 0..1_200 {
+            n_scored += chains.round(&env, &reward, None, &mut rng).unwrap().log_rewards.len();
+        }
+        let counts = chains.counts();
+        assert_eq!(calls[0].load(Relaxed) as u64, counts.reward_calls);
+        assert_eq!(calls[1].load(Relaxed) as u64, counts.changes);
+        let full = reward.log_reward(chains.objects(), None).unwrap();
+        for (known, full) in chains.log_rewards().iter().zip(full) {
+            assert!((known.unwrap() - full).abs() < 1e-9);
+        }
+        assert_eq!(n_scored as u64, counts.proposed + 8);
+        (chains.objects().clone(), counts)
+    };
+    let (objects, counts) = run(false);
+    let (same, changes) = run(true);
+    assert_eq!(objects, same);
+    assert_eq!((counts.changes, counts.reward_calls), (0, counts.proposed + 8));
+    // The starts, and all chains in the first round and in round 1,000.
+    assert_eq!((changes.changes, changes.reward_calls), (counts.proposed, 3 * 8));
+}
+
+#[test]
+fn wrong_changes_and_settings_are_errors() {
+    struct Partial;
+    impl Reward<VectorStates> for Partial {
+        fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+            Ok(states.rows().map(|row| f64::from(row[0]) + 0.5 * f64::from(row[1])).collect())
+        }
+        fn partial_log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+            Ok(Some(states.rows().map(|row| f64::from(row[0])).collect()))
+        }
+    }
+    let (env, whole) = grid();
+    let mut rng = Rng::seeded(0);
+    let start = Sampler::new(&env, &UniformPolicy).walks(32, &mut rng).unwrap().terminal;
+    let changes = ChainConfig { score_changes: true, ..ChainConfig::default() };
+    let mut chains = Chains::new(&env, changes.clone(), start.clone(), None).unwrap();
+    let error = chains.round(&env, &Partial, None, &mut rng).unwrap_err();
+    assert!(
+        matches!(error, Error::Contract { .. }) && error.to_string().contains("score_changes"),
+        "{error}"
+    );
+    let plain = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
+    let mut chains = Chains::new(&env, changes, start.clone(), None).unwrap();
+    assert!(matches!(chains.round(&env, &plain, None, &mut rng).unwrap_err(), Error::Missing { .. }));
+    let by_policy = proposing(&[(1.0, Proposal::Policy { max_back: 1 })]);
+    let mut chains = Chains::new(&env, by_policy, start.clone(), None).unwrap();
+    assert!(matches!(chains.round(&env, &whole, None, &mut rng).unwrap_err(), Error::Missing { .. }));
+
+    let new = |config: ChainConfig| Chains::new(&env, config, start.clone(), None).map(drop).unwrap_err();
+    for config in [
+        ChainConfig { powers: vec![], ..ChainConfig::default() },
+        ChainConfig { powers: vec![1.0, -0.5], ..ChainConfig::default() },
+        ChainConfig { powers: vec![1.0; 5], ..ChainConfig::default() },
+        ChainConfig { exchange_every: 0, ..ChainConfig::default() },
+        proposing(&[(0.0, Proposal::OneMove)]),
+        proposing(&[(-1.0, Proposal::OneMove), (2.0, Proposal::OneMove)]),
+        proposing(&[(1.0, Proposal::BackAndForth { max_back: 0 })]),
+    ] {
+        let error = new(config.clone());
+        assert!(matches!(error, Error::Config { .. }), "{config:?}: {error}");
+    }
+    let short = Chains::new(&env, ChainConfig::default(), start, Some(vec![0.0])).map(drop).unwrap_err();
+    assert!(matches!(short, Error::Shape { .. }), "{short}");
+    // The empty graph isn't an object of coloured graphs.
+    let colored = ColoredGraphs::new(3).unwrap().into_env();
+    let empty = gfn::env::Env::initial(&colored, &[0]);
+    let error = Chains::new(&colored, ChainConfig::default(), empty, None).map(drop).unwrap_err();
+    assert!(matches!(error, Error::Contract { .. }), "{error}");
+}

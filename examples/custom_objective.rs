@@ -24,13 +24,13 @@ impl Objective for TargetBalance {
         Quantity::LogFlow | Quantity::TargetLogFlow | Quantity::Entropy
     }
 
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> gfn::Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> gfn::Result<Tensor> {
         let log_flow = scores.need(Quantity::LogFlow, self.name())?;
         let target = scores.need(Quantity::TargetLogFlow, self.name())?;
         let entropy = scores.need(Quantity::Entropy, self.name())?;
         let next = scores.behind(target, &scores.log_reward);
         let residuals = log_flow + &scores.log_pf - next - &scores.log_pb;
-        Ok((regression.apply(&residuals) - entropy * self.bonus).mean(residuals.kind()))
+        Ok((regression.apply(&residuals)? - entropy * self.bonus).mean(residuals.kind()))
     }
 }
 

@@ -60,5 +60,5 @@ pub use crate::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, U
 // Objectives, and custom objectives.
 pub use crate::objective::{
     DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, Quantities,
-    Quantity, RegressionLoss, Residuals, Scores, SubTrajectoryBalance, TrajectoryBalance,
+    Quantity, Regression, RegressionLoss, Residuals, Scores, SubTrajectoryBalance, TrajectoryBalance,
 };

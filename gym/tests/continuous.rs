@@ -129,7 +129,7 @@ where
             let scores = score(env, reward, policy, trajectories, objective.needs()).unwrap();
             assert!(scores.log_pf.isfinite().all().int64_value(&[]) == 1);
             assert!(scores.log_pb.isfinite().all().int64_value(&[]) == 1);
-            let loss = objective.loss(&scores, gfn::objective::RegressionLoss::default()).unwrap();
+            let loss = objective.loss(&scores, &gfn::objective::Regression::default()).unwrap();
             loss.backward();
             assert!(loss.double_value(&[]).is_finite());
             let parameters = policy.parameters().unwrap();

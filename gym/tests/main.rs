@@ -42,6 +42,7 @@ mod hypergrid_training;
 mod objectives;
 mod perfect_trees;
 mod phylo_trees;
+mod policy_gradients;
 mod reduced_graphs;
 mod rings;
 mod sequences;

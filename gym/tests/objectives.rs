@@ -8,7 +8,7 @@ use gfn::metrics::ExactPolicy;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit,
-    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance,
+    Objective, PolicyGradient, ProximalPolicy, Regression, RelativeLogPartitionVariance,
     RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood,
     TrustPcl, Weighting,
 };
@@ -27,13 +27,13 @@ use tch::Tensor;
 /// The properties of an environment and its reward that some objectives require: a trajectory can end in
 /// every state, and unfinished states have partial rewards.
 #[derive(Clone, Copy)]
-struct DefinedQuantities {
+pub(crate) struct DefinedQuantities {
     every_state_terminates: bool,
     partial_rewards: bool,
 }
 
 /// Runs a check on four environments.
-fn on_every_environment(check: impl Check) {
+pub(crate) fn on_every_environment(check: impl Check) {
     let grid = HyperGrid::new(2, 4).unwrap();
     let whole = DefinedQuantities { every_state_terminates: true, partial_rewards: true };
     check.run(&grid.env(), &OriginalReward::standard(&grid).unwrap(), whole);
@@ -46,14 +46,14 @@ fn on_every_environment(check: impl Check) {
     check.run(&bits.env(), &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap(), none);
 }
 
-trait Check {
+pub(crate) trait Check {
     fn run<E, R>(&self, env: &E, reward: &R, defined: DefinedQuantities)
     where
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync;
 }
 
-fn walks<E: EnumerableEnv>(env: &E, n: usize) -> Trajectories<E> {
+pub(crate) fn walks<E: EnumerableEnv>(env: &E, n: usize) -> Trajectories<E> {
     Sampler::new(env, &UniformPolicy).forward(n, &mut Rng::seeded(1)).unwrap()
 }
 
@@ -193,7 +193,7 @@ impl Check for Gradients {
                     );
                     leaf.set(Quantity::LogFlow, scores.get(Quantity::LogFlow).unwrap().shallow_clone())
                         .unwrap();
-                    objective.loss(&leaf, RegressionLoss::HalfSquared).unwrap().backward();
+                    objective.loss(&leaf, &Regression::HalfSquared).unwrap().backward();
                     log_pf.grad().abs().max().double_value(&[])
                 };
                 assert!(slope(&scores) < 1e-6, "{advantage:?}");
@@ -236,7 +236,7 @@ impl Check for Batches {
         let all = walks(env, 24);
         let loss = |trajectories: &Trajectories<E>, objective: &dyn Objective| {
             let scores = score(env, reward, &policy, trajectories, objective.needs()).unwrap();
-            objective.loss(&scores, RegressionLoss::Squared).unwrap().double_value(&[])
+            objective.loss(&scores, &Regression::Squared).unwrap().double_value(&[])
         };
         let subtb = |weighting| SubTrajectoryBalance::new(weighting).unwrap();
         let mut objectives: Vec<(Box<dyn Objective>, bool)> = vec![
@@ -320,7 +320,7 @@ fn pairs_that_would_teach_something_else_are_refused() {
         let conditions = Tensor::from_slice(conditions).view([-1, 1]);
         let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(1)).unwrap();
         let scores = score(&grid.env(), &reward, &policy, &trajectories, Quantities::NONE).unwrap();
-        Objective::loss(&LogPartitionVariance, &scores, RegressionLoss::Squared)
+        Objective::loss(&LogPartitionVariance, &scores, &Regression::Squared)
     };
     assert!(loss(&[0.5, 0.5, 0.5]).is_ok());
     assert!(loss(&[0.5, 0.4, 0.5]).unwrap_err().to_string().contains("one condition"));

@@ -7,7 +7,7 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective,
-    PolicyGradient, RegressionLoss, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood,
+    PolicyGradient, Regression, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood,
     Weighting, score,
 };
 use gfn::optim::{AdamConfig, Schedule};
@@ -108,7 +108,7 @@ fn loss_and_gradients(
 ) -> Vec<f64> {
     let reward = (family.reward)();
     let scores = score(&family.env, reward.as_ref(), policy, trajectories, objective.needs()).unwrap();
-    let loss = objective.loss(&scores, RegressionLoss::default()).unwrap();
+    let loss = objective.loss(&scores, &Regression::default()).unwrap();
     policy.parameters().clear_gradients();
     loss.backward();
     let mut values = to_host(&loss);

@@ -4,11 +4,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::objective::{
-    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
-    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit,
-    Objective, PolicyGradient, ProximalPolicy, Quantities, Quantity, RegressionLoss,
-    RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores as CoreScores, StateFlow,
-    SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
+    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, Critic, DetailedBalance, Divergence,
+    FlowMatching, LogPartitionDeviation, LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood,
+    ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, ProximalPolicy, Quantities, Quantity,
+    Regression, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
+    Scores as CoreScores, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl,
+    Weighting, WithBackward,
 };
 use gfn::train::BatchScores;
 use gfn::{Error, Result};
@@ -27,20 +28,56 @@ use crate::tensors;
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 enum Spec {
-    OwnObjective { name: String, log_z: bool, flow: bool },
-    TrajectoryBalance { backward: Option<Backward> },
-    LogPartitionVariance { backward: Option<Backward> },
-    RelativeTrajectoryBalance { beta: f64 },
-    RelativeLogPartitionVariance { beta: f64 },
-    TrustPcl { alpha: f64 },
-    DetailedBalance { forward_looking: bool, backward: Option<Backward> },
-    ModifiedDetailedBalance { target_network: Option<usize> },
-    SubTrajectoryBalance { weighting: Weighting, forward_looking: bool, backward: Option<Backward> },
+    OwnObjective {
+        name: String,
+        log_z: bool,
+        flow: bool,
+    },
+    TrajectoryBalance {
+        backward: Option<Backward>,
+    },
+    LogPartitionVariance {
+        backward: Option<Backward>,
+    },
+    LogPartitionDeviation {},
+    RelativeTrajectoryBalance {
+        beta: f64,
+    },
+    RelativeLogPartitionVariance {
+        beta: f64,
+    },
+    TrustPcl {
+        alpha: f64,
+    },
+    DetailedBalance {
+        forward_looking: bool,
+        backward: Option<Backward>,
+    },
+    ModifiedDetailedBalance {
+        target_network: Option<usize>,
+    },
+    SubTrajectoryBalance {
+        weighting: Weighting,
+        forward_looking: bool,
+        backward: Option<Backward>,
+    },
     AugmentedTrajectoryBalance {},
     AugmentedDetailedBalance {},
     FlowMatching {},
-    PolicyGradient { advantage: Advantage },
-    ProximalPolicy { advantage: Advantage, clip: f64, kl: f64, value_weight: f64, epochs: usize },
+    PolicyGradient {
+        advantage: Advantage,
+        critic: Critic,
+    },
+    ProximalPolicy {
+        advantage: Advantage,
+        critic: Critic,
+        clip: f64,
+        kl: f64,
+        divergence: Divergence,
+        value_weight: f64,
+        epochs: usize,
+        n_parts: usize,
+    },
     MaximumLikelihood {},
 }
 
@@ -65,13 +102,59 @@ fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>
     }
 }
 
-/// An objective in the form that Python passes: `{class: settings}`, and the function of a custom objective.
+/// An objective in the form that Python passes: `{class: settings}`, the function of a custom objective, and
+/// the function of a custom regression loss.
 #[derive(FromPyObject)]
-pub(crate) struct ObjectiveSettings(Settings<Spec>, Option<Py<PyAny>>);
+pub(crate) struct ObjectiveSettings(Settings<Spec>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
 impl ObjectiveSettings {
-    pub(crate) fn build(self, references: &References) -> Result<Box<dyn Objective>> {
-        build(self.0.0, self.1.map(|function| references.add(function)))
+    /// Builds the objective, and the regression loss if it is a custom one.
+    pub(crate) fn build(self, references: &References) -> Result<(Box<dyn Objective>, Option<Regression>)> {
+        let objective = build(self.0.0, self.1.map(|function| references.add(function)))?;
+        let regression =
+            self.2.map(|function| Regression::custom(PyRegression::new(references.add(function))));
+        Ok((objective, regression))
+    }
+}
+
+/// A custom regression loss, which is a Python function of a tensor of residuals.
+#[derive(Debug)]
+struct PyRegression {
+    function: Object,
+    /// The name of the function, which checkpoints store.
+    name: String,
+}
+
+impl PyRegression {
+    fn new(function: Object) -> Self {
+        let name = Python::attach(|py| {
+            let name = function.bind(py).getattr("__qualname__").and_then(|name| name.extract());
+            name.unwrap_or_else(|_| function.bind(py).get_type().to_string())
+        });
+        Self { function, name }
+    }
+}
+
+impl RegressionLoss for PyRegression {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn settings(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    fn apply(&self, residuals: &Tensor) -> Result<Tensor> {
+        call_python("the regression loss", |py| {
+            let answer = self.function.bind(py).call1((tensors::to_python(py, residuals)?,))?;
+            tensors::from_python(&answer).map_err(|_| {
+                let kind = answer.get_type();
+                PyTypeError::new_err(format!(
+                    "the regression loss gave a {kind}: expected a torch.Tensor with the loss of each \
+                     residual"
+                ))
+            })
+        })
     }
 }
 
@@ -89,6 +172,7 @@ fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
         }
         Spec::TrajectoryBalance { backward } => with_backward(TrajectoryBalance, backward),
         Spec::LogPartitionVariance { backward } => with_backward(LogPartitionVariance, backward),
+        Spec::LogPartitionDeviation {} => Box::new(LogPartitionDeviation),
         Spec::RelativeTrajectoryBalance { beta } => Box::new(RelativeTrajectoryBalance::new(beta)?),
         Spec::RelativeLogPartitionVariance { beta } => Box::new(RelativeLogPartitionVariance::new(beta)?),
         Spec::TrustPcl { alpha } => Box::new(TrustPcl::new(alpha)?),
@@ -105,9 +189,20 @@ fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
         Spec::AugmentedTrajectoryBalance {} => Box::new(AugmentedTrajectoryBalance),
         Spec::AugmentedDetailedBalance {} => Box::new(AugmentedDetailedBalance),
         Spec::FlowMatching {} => Box::new(FlowMatching::default()),
-        Spec::PolicyGradient { advantage } => Box::new(PolicyGradient::new(advantage)?),
-        Spec::ProximalPolicy { advantage, clip, kl, value_weight, epochs } => {
-            Box::new(ProximalPolicy { advantage, clip, kl, value_weight, epochs })
+        Spec::PolicyGradient { advantage, critic } => {
+            Box::new(PolicyGradient { critic, ..PolicyGradient::new(advantage)? })
+        }
+        Spec::ProximalPolicy { advantage, critic, clip, kl, divergence, value_weight, epochs, n_parts } => {
+            Box::new(ProximalPolicy {
+                advantage,
+                critic,
+                clip,
+                kl,
+                divergence,
+                value_weight,
+                epochs,
+                n_parts,
+            })
         }
         Spec::MaximumLikelihood {} => Box::new(MaximumLikelihood),
     })
@@ -250,8 +345,8 @@ impl Objective for PyObjective {
         serde_json::json!({ "name": self.name, "log_z": self.log_z, "flow": self.flow })
     }
 
-    fn loss(&self, scores: &CoreScores, regression: RegressionLoss) -> Result<Tensor> {
-        if regression != RegressionLoss::default() {
+    fn loss(&self, scores: &CoreScores, regression: &dyn RegressionLoss) -> Result<Tensor> {
+        if regression.settings() != Regression::default().settings() {
             let expected = "the default, because a custom objective computes its loss without it";
             return Err(Error::config("regression", format!("{regression:?}"), expected));
         }

@@ -32,6 +32,7 @@
 //! | a policy evaluates each state by itself | batch normalisation, dropout | [`check_policy`] |
 //! | up to isomorphism a policy is equivariant | networks that see labels | [`check_policy`] |
 //! | roll-outs on the host use the trained policy | sampling from another policy | [`check_policy`] |
+//! | a regression loss is 0 at 0 and positive elsewhere, and `apply`, `cost` and slopes agree | another minimum than the target | [`check_regression`] |
 //! | up to isomorphism a reward doesn't depend on labels | objects with several rewards | [`check_reward`] |
 //!
 //! The laws of a graph environment include those that [`check_env`] checks. An error is
@@ -57,6 +58,7 @@ pub use tensors::check_tensors;
 pub use ways_back::{Coverage, WaysBack};
 
 use crate::Result;
+pub use crate::objective::check_regression;
 
 /// The limits of a check: how many states, moves and objects it examines.
 ///

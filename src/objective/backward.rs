@@ -31,7 +31,7 @@ impl Objective for TrajectoryLikelihood {
     fn needs_taken_paths(&self) -> bool {
         true
     }
-    fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, _: &dyn RegressionLoss) -> Result<Tensor> {
         Ok(-scores.log_pb.sum(scores.log_pb.kind()) / scores.len().max(1) as f64)
     }
 }
@@ -108,6 +108,9 @@ impl Objective for WithBackward {
     fn epochs(&self) -> usize {
         self.forward.epochs()
     }
+    fn n_parts(&self) -> usize {
+        self.forward.n_parts()
+    }
     fn reward_exponent(&self) -> f64 {
         self.forward.reward_exponent()
     }
@@ -120,7 +123,7 @@ impl Objective for WithBackward {
         self.forward.check()?;
         self.backward.check()
     }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let forward = self.forward.loss(&scores.with_constant_log_pb(), regression)?;
         Ok(forward + self.backward.loss(scores, regression)?)
     }
@@ -129,7 +132,7 @@ impl Objective for WithBackward {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objective::TrajectoryBalance;
+    use crate::objective::{Regression, TrajectoryBalance};
     use crate::tensor::to_host;
 
     /// Checks that P_F gets the gradient of the forward objective only, and that P_B gets the gradient of the
@@ -146,7 +149,7 @@ mod tests {
         );
         scores.set(Quantity::LogZ, Tensor::from_slice(&[4.0, 4.0])).unwrap();
         let objective = WithBackward::new(TrajectoryBalance, TrajectoryLikelihood);
-        objective.loss(&scores, RegressionLoss::Squared).unwrap().backward();
+        objective.loss(&scores, &Regression::Squared).unwrap().backward();
         assert_eq!(to_host(&log_pb.grad()), [-0.5, -0.5], "of the likelihood alone");
         assert_eq!(to_host(&log_pf.grad()), [4.0 - 1.0 + 0.5 - 3.0, 4.0 - 2.0 - 1.0], "of the balance alone");
     }

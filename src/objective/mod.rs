@@ -4,6 +4,7 @@
 //! |---|---|---|---|---|
 //! | [`TrajectoryBalance`] | trajectory | log Z | all | any |
 //! | [`LogPartitionVariance`] (VarGrad) | trajectory | nothing | all | any |
+//! | [`LogPartitionDeviation`] | trajectory | nothing | all | any |
 //! | [`RelativeTrajectoryBalance`] | trajectory | log Z, a prior policy | all | any |
 //! | [`RelativeLogPartitionVariance`] | trajectory | a prior policy | all | any |
 //! | [`TrustPcl`] | trajectory | log Z, a prior policy | all | any |
@@ -15,13 +16,15 @@
 //! | [`FlowMatching`] | state | edge flows: logits, and all parents | discrete actions | any |
 //! | [`PolicyGradient`] | transition | log F with a baseline or GAE | all | the policy's own |
 //! | [`ProximalPolicy`] | transition | log F with a baseline or GAE | all | the policy's own |
+//! | ... [`Divergence::Exact`] | transition | P_F of all actions | discrete actions | the policy's own |
 //! | [`TrajectoryLikelihood`] (trains P_B) | trajectory | a learned P_B | all | any |
 //! | [`MaximumEntropyBackward`] (trains P_B) | transition | a learned P_B, log n | all | any |
 //! | [`MaximumLikelihood`] | trajectory | nothing (P_B and rewards aren't used) | all | given ones |
 //!
-//! [`WithBackward`] trains P_F by one objective and P_B by another. An objective's only input is [`Scores`],
-//! so it works for every environment and can be tested by hand. If environment, reward or policy lack
-//! something that the objective needs, training returns an error that names what is missing.
+//! [`WithBackward`] trains P_F by one objective and P_B by another; [`WithRegression`] fixes the regression
+//! loss of an objective. An objective's only input is [`Scores`], so it works for every environment and can
+//! be tested by hand. If environment, reward or policy lack something that the objective needs, training
+//! returns an error that names what is missing.
 //!
 //! Objectives that accept *any* trajectories have residuals that vanish on each trajectory if the policy
 //! samples exactly in proportion to the reward. Such trajectories may come from exploration, a buffer or a
@@ -38,11 +41,12 @@ pub use crate::quantity::{Per, Quantities, Quantity, Values};
 pub use backward::{MaximumEntropyBackward, TrajectoryLikelihood, WithBackward};
 pub use balance::{
     AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
-    LogPartitionVariance, ModifiedDetailedBalance, NextExit, RelativeLogPartitionVariance,
-    RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrustPcl, Weighting,
+    LogPartitionDeviation, LogPartitionVariance, ModifiedDetailedBalance, NextExit,
+    RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance,
+    TrajectoryBalance, TrustPcl, Weighting,
 };
-pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
-pub use loss::RegressionLoss;
+pub use gradient::{Advantage, Critic, Divergence, MaximumLikelihood, PolicyGradient, ProximalPolicy};
+pub use loss::{CustomLoss, FDivergence, Regression, RegressionLoss, WithRegression, check_regression};
 pub(crate) use score::SCORING;
 pub use score::{Scores, score, score_target, score_transitions};
 pub(crate) use score::{Scoring, score_as};
@@ -156,6 +160,13 @@ pub trait Objective: Send + std::fmt::Debug {
         1
     }
 
+    /// Returns the number of parts into which the trajectories of a batch are divided. Each epoch makes one
+    /// update per part, and [`Scores::old`] holds the quantities of the part's trajectories from before the
+    /// first update of the step. The default is 1.
+    fn n_parts(&self) -> usize {
+        1
+    }
+
     /// Returns `true` if the objective can learn from [single transitions](score_transitions). Such an
     /// objective must have residuals that each depend on a single transition, with the weights
     /// [`Scores::mean_weights`]. The default is `false`.
@@ -209,10 +220,10 @@ pub trait Objective: Send + std::fmt::Debug {
     /// # Errors
     /// The errors of [`residuals`](Self::residuals); [`Error::Shape`] for residuals and weights that aren't
     /// flat lists of the same length.
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let residuals = self.residuals(scores)?;
         residuals.check(self.name())?;
-        Ok((regression.apply(&residuals.values) * residuals.weights).sum(residuals.values.kind()))
+        Ok((regression.apply(&residuals.values)? * residuals.weights).sum(residuals.values.kind()))
     }
 }
 
@@ -228,7 +239,7 @@ impl<O: Objective + 'static> From<O> for Box<dyn Objective> {
 pub(crate) fn checked_loss(
     objective: &dyn Objective,
     scores: &Scores,
-    regression: RegressionLoss,
+    regression: &dyn RegressionLoss,
 ) -> Result<Tensor> {
     let n_trajectories = scores.offsets.len().saturating_sub(1);
     let lengths = format!("{n_trajectories} trajectories with {} transitions", scores.log_pf.numel());
@@ -274,7 +285,7 @@ mod tests {
         fn needs(&self) -> Quantities {
             Quantities::default()
         }
-        fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
+        fn loss(&self, scores: &Scores, _: &dyn RegressionLoss) -> Result<Tensor> {
             let other = if self.mixes { &scores.log_pf } else { &scores.log_reward };
             Ok(scores.log_reward.f_sub(other)?)
         }
@@ -285,7 +296,7 @@ mod tests {
         let [pf, pb, r] = [3, 3, 2].map(|n| Tensor::zeros([n], (tch::Kind::Float, tch::Device::Cpu)));
         let scores = Scores::new(vec![0, 1, 3], pf, pb, r);
         for (mixes, shown) in [(true, "must match"), (false, "[2]")] {
-            let error = checked_loss(&Wrong { mixes }, &scores, RegressionLoss::default()).unwrap_err();
+            let error = checked_loss(&Wrong { mixes }, &scores, &Regression::default()).unwrap_err();
             let message = error.to_string();
             for part in ["a wrong objective", "2 trajectories with 3 transitions", shown] {
                 assert!(message.contains(part), "{message}");

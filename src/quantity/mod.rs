@@ -48,6 +48,9 @@ pub enum Quantity {
     LogZ,
     /// log P_F of the exit in each state.
     LogExit,
+    /// log P_F of all legal actions in the state before each transition: the actions of the first state, then
+    /// those of the next state. For discrete actions.
+    AllLogPf,
     /// The entropy of P_F in each state, in nats, with gradient.
     Entropy,
     /// log R of each state, finished or not, corrected for symmetry like `LogReward`.
@@ -91,6 +94,9 @@ pub enum Per {
     InnerTransition,
     /// Each visited state except the initial one, in which the inflow must equal the outflow.
     BalancedState,
+    /// Each legal action in the state before each transition. The tensor is `[sum of the numbers of
+    /// actions]`.
+    LegalAction,
     /// Each trajectory. The tensor is `[trajectories]`.
     Trajectory,
 }
@@ -104,6 +110,7 @@ impl Quantity {
             Self::LogInitialFlow | Self::LogTerminalFlow | Self::IntrinsicTerminal => Per::Trajectory,
             Self::LogPaths | Self::NextLogPaths => Per::InnerTransition,
             Self::LogInflow | Self::LogOutflow => Per::BalancedState,
+            Self::AllLogPf => Per::LegalAction,
             _ => Per::Transition,
         }
     }
@@ -143,6 +150,11 @@ impl Quantity {
             Self::LogExit => (
                 "every state to be terminating, by an exit action",
                 "use an environment in which every state can be finished, or another objective",
+            ),
+            Self::AllLogPf => (
+                "P_F of all actions",
+                "use an environment of discrete actions, or estimate the divergence from samples \
+                 (`Divergence::Sampled`)",
             ),
             Self::Entropy => (
                 "the entropy of P_F",

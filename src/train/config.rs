@@ -1,8 +1,9 @@
 use serde::{Deserialize, Serialize, Serializer};
 use tch::{Device, Tensor};
 
+use crate::contract::check_regression;
 use crate::distribution::Exploration;
-use crate::objective::{Objective, RegressionLoss, Scores};
+use crate::objective::{Objective, Regression, Scores};
 use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
 use crate::rollout::{LocalSearch, RolloutPlace};
@@ -86,8 +87,9 @@ pub struct TrainerConfig {
     pub lr_scale: Schedule,
     /// The settings of the default optimizer, Adam.
     pub adam: AdamConfig,
-    /// The function that is applied to each residual before the loss is summed, such as the square.
-    pub regression: RegressionLoss,
+    /// The function that is applied to each residual before the loss is summed, such as the square. A custom
+    /// function is a [`RegressionLoss`](crate::objective::RegressionLoss).
+    pub regression: Regression,
     /// The largest number of steps of a sampled trajectory.
     pub max_steps: usize,
     /// The place where roll-outs evaluate the policy.
@@ -113,7 +115,7 @@ impl Default for TrainerConfig {
             reward_exponent: Schedule::Constant(1.0),
             lr_scale: Schedule::InverseRoot { from: 1.0, steps: 1_000 },
             adam: AdamConfig::default(),
-            regression: RegressionLoss::default(),
+            regression: Regression::default(),
             max_steps: 100_000,
             rollouts: RolloutPlace::default(),
         }
@@ -137,13 +139,23 @@ impl TrainerConfig {
                 "raise `TrainerConfig::batch`, or choose an objective that learns from a single trajectory",
             ));
         }
+        let n_parts = objective.n_parts();
+        if n_parts == 0 || self.batch / n_parts < objective.smallest_batch() {
+            let expected = "at least one part, and at least one trajectory per part (two if the objective \
+                compares trajectories)";
+            return Err(Error::config(
+                "n_parts",
+                format!("{n_parts} for a batch of {}", self.batch),
+                expected,
+            ));
+        }
         if self.chunk == Some(0) {
             return Err(Error::config("chunk", "0", "at least one transition"));
         }
         if let Some(transitions) = self.transitions {
             self.check_transitions(transitions, objective)?;
         }
-        self.regression.check()?;
+        check_regression(&self.regression)?;
         if let Some(search) = self.local_search {
             search.check()?;
         }
@@ -183,6 +195,11 @@ impl TrainerConfig {
         if !objective.learns_from_transitions() {
             let remedy = "leave `TrainerConfig::transitions` out, or choose detailed balance, modified \
                 detailed balance or forward-looking detailed balance";
+            return Err(Error::missing(objective.name(), "whole trajectories", remedy));
+        }
+        if objective.n_parts() > 1 {
+            let remedy = "leave `TrainerConfig::transitions` out, or choose an objective that doesn't divide \
+                its batches";
             return Err(Error::missing(objective.name(), "whole trajectories", remedy));
         }
         if self.chunk.is_some() {

@@ -57,7 +57,7 @@ impl<E: Env> Context<E> {
     /// Returns the loss of scores. With several seeds the loss is the sum of the losses of their shares, so
     /// that the gradient of each seed's parameters is that of a run with this seed alone.
     pub(super) fn loss(&self, scores: &Scores) -> Result<Tensor> {
-        let loss = |scores: &Scores| checked_loss(self.objective.as_ref(), scores, self.config.regression);
+        let loss = |scores: &Scores| checked_loss(self.objective.as_ref(), scores, &self.config.regression);
         let Some(n_seeds) = self.n_seeds() else { return loss(scores) };
         let mut losses = Vec::with_capacity(n_seeds);
         for share in scores.split_by_seed(n_seeds)? {

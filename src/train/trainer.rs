@@ -10,7 +10,6 @@ use super::checkpoint::Attachments;
 use super::config::StepProgress;
 use super::context::next_check;
 use super::gradients::{self, BatchScores, start_log_z};
-use super::replicas::check_equal_tasks;
 use super::sources::{Batch, Sources};
 use super::{Companion, Context, StepStats, TrainEnv, TrainerConfig};
 use crate::contract::{Budget, check_policy, check_reward};
@@ -140,7 +139,9 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     pub(super) fn make_step(&mut self) -> Result<StepStats> {
-        self.update_once().inspect_err(|_| {
+        let has_parts = self.context.objective.n_parts() > 1;
+        let step = if has_parts { self.update_by_parts() } else { self.update_once() };
+        step.inspect_err(|_| {
             self.context.clear_gradients();
             if let Some(mut log_z) = std::mem::take(&mut self.progress).first_log_z {
                 let _ = no_grad(|| log_z.fill_(UNSET_LOG_Z));
@@ -157,6 +158,26 @@ impl<E: TrainEnv> Trainer<E> {
             let again = self.score_batch(&mut batch)?;
             let loss = self.loss(&again)?;
             self.apply_loss(&loss, &again)?;
+        }
+        self.advance_batch(batch, &scores)
+    }
+
+    /// Makes the step of an objective that divides its batches: in each epoch one update for each part.
+    fn update_by_parts(&mut self) -> Result<StepStats> {
+        let mut batch = self.draw_batch()?;
+        let scores = self.score_batch(&mut batch)?;
+        let _ = self.loss(&scores)?;
+        let mut parts = batch.divide(self.context.objective.n_parts())?;
+        for part in &mut parts {
+            // The part keeps its scores from before the first update.
+            no_grad(|| self.score_batch(part)).map(drop)?;
+        }
+        for _ in 0..self.context.objective.epochs() {
+            for part in &mut parts {
+                let scores = self.score_batch(part)?;
+                let loss = self.loss(&scores)?;
+                self.apply_loss(&loss, &scores)?;
+            }
         }
         self.advance_batch(batch, &scores)
     }
@@ -226,27 +247,6 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(batch)
     }
 
-    /// Checks replicas and policy if a check is due, and draws new noise for the policy's noisy layers.
-    fn prepare(&mut self) -> Result<()> {
-        if self.latest.is_none() {
-            // Replicas may have resumed from unequal checkpoints, so each run compares their trainers again.
-            self.check_equal_replicas()?;
-            check_equal_tasks(&self.context, self.is_sampled_outside())?;
-            self.context.measure_rollouts(self.is_sampled_outside())?;
-        }
-        let Context { env, policy, conditions, step, .. } = &self.context;
-        if *step >= self.next_check {
-            let rng = &mut Rng::seeded(*step as u64);
-            check_policy(env, policy, conditions.as_deref(), Budget::quick(), rng)?;
-            self.next_check = next_check(*step);
-        }
-        // Without noisy layers this call draws no random numbers.
-        if let Some(parameters) = policy.parameters() {
-            parameters.reset_noise(&mut self.rng);
-        }
-        Ok(())
-    }
-
     /// Computes all quantities of a batch that the objective needs, with gradients.
     ///
     /// # Errors
@@ -268,7 +268,8 @@ impl<E: TrainEnv> Trainer<E> {
             let remedy = "make steps by the function of that source (`thompson_step`)";
             return Err(Error::missing("a source of the trainer", missing, remedy));
         }
-        let compares_updates = context.objective.epochs() > 1 && context.config.transitions.is_none();
+        let makes_updates = context.objective.epochs() * context.objective.n_parts() > 1;
+        let compares_updates = makes_updates && context.config.transitions.is_none();
         if compares_updates && !batch.is_drawn() {
             let remedy = "for each update, score the whole batch that `draw` returned";
             let missing = "a batch that the trainer drew, to compare later updates with the first one";

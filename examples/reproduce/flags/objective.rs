@@ -1,8 +1,8 @@
 //! The objectives that `--objective` accepts, with their names.
 
 use gfn::objective::{
-    Advantage, MaximumEntropyBackward, ModifiedDetailedBalance, PolicyGradient, ProximalPolicy, StateFlow,
-    TrajectoryLikelihood, Weighting, WithBackward,
+    Advantage, Critic, FDivergence, LogPartitionDeviation, MaximumEntropyBackward, ModifiedDetailedBalance,
+    PolicyGradient, ProximalPolicy, StateFlow, TrajectoryLikelihood, Weighting, WithBackward, WithRegression,
 };
 
 use crate::prelude::*;
@@ -16,6 +16,27 @@ pub(crate) type ObjectiveName = Selection<Build>;
 pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
     ("tb", || Ok(Box::new(TrajectoryBalance)), "Trajectory balance"),
     ("vargrad", || Ok(Box::new(LogPartitionVariance)), "Log-partition variance"),
+    (
+        "ftb-forward-kl",
+        || Ok(f_balance(FDivergence::ForwardKl)),
+        "f-trajectory balance, forward KL divergence",
+    ),
+    ("ftb-hellinger", || Ok(f_balance(FDivergence::Hellinger)), "f-trajectory balance, Hellinger distance"),
+    (
+        "ftb-jensen-shannon",
+        || Ok(f_balance(FDivergence::JensenShannon)),
+        "f-trajectory balance, Jensen-Shannon divergence",
+    ),
+    (
+        "ftb-chi-squared",
+        || Ok(f_balance(FDivergence::ChiSquared)),
+        "f-trajectory balance, chi-squared divergence",
+    ),
+    (
+        "ftb-batch",
+        || Ok(Box::new(WithRegression::new(LogPartitionDeviation, FDivergence::ForwardKl))),
+        "f-trajectory balance, forward KL divergence, log Z from the batch",
+    ),
     ("db", || Ok(Box::new(DetailedBalance::default())), "Detailed balance"),
     (
         "fl-db",
@@ -39,7 +60,17 @@ pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
         || Ok(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?)),
         "Policy gradient of the soft return",
     ),
+    (
+        "pg-sub-eb",
+        || {
+            let critic = Critic::EvaluationBalance(Weighting::GeometricWithin { lambda: 0.9 });
+            let gradient = PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?;
+            Ok(Box::new(PolicyGradient { critic, ..gradient }))
+        },
+        "Policy gradient, critic by sub-trajectory evaluation balance",
+    ),
     ("ppo", || Ok(Box::new(ProximalPolicy::default())), "Proximal policy optimisation of the soft return"),
+    ("ent-ppo", || Ok(Box::new(ProximalPolicy::entropic())), "Entropic proximal policy optimisation"),
     (
         "tb-tlm",
         || Ok(with_backward(TrajectoryLikelihood)),
@@ -50,6 +81,10 @@ pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
 
 fn with_backward(backward: impl Objective + 'static) -> Box<dyn Objective> {
     Box::new(WithBackward::new(TrajectoryBalance, backward))
+}
+
+fn f_balance(divergence: FDivergence) -> Box<dyn Objective> {
+    Box::new(WithRegression::new(TrajectoryBalance, divergence))
 }
 
 fn geometric() -> Result<SubTrajectoryBalance> {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Callable, Literal, Sequence
 
 import torch
@@ -12,8 +12,42 @@ from ._settings import Settings, kind_name, needs, plain, variant
 from ._schedules import Number, schedule_json
 
 Backward = Literal["trajectory_likelihood", "maximum_entropy"]
-Regression = Literal["squared", "half_squared", "shifted_cosh", "absolute"]
+Loss = Literal[
+    "squared",
+    "half_squared",
+    "shifted_cosh",
+    "absolute",
+    "reverse_kl",
+    "forward_kl",
+    "jensen_shannon",
+    "hellinger",
+    "chi_squared",
+]
+DIVERGENCES = ("reverse_kl", "forward_kl", "jensen_shannon", "hellinger", "chi_squared")
 Advantage = Literal["total", "reward_to_go", "baseline", "gae"]
+Critic = Literal["returns", "lambda_returns", "evaluation_balance"]
+Divergence = Literal["sampled", "exact"]
+
+
+@dataclass(frozen=True)
+class AlphaDivergence(Settings):
+    """The regression loss of an alpha divergence (Fawkes and Hartford 2026). On trajectories of the policy
+    itself, trajectory balance with this loss has the gradient of the divergence.
+
+    alpha
+        The forward KL divergence is at 0, and the reverse KL divergence, the usual loss, at 1. The smaller
+        `alpha` is, the more a policy that can't represent the target covers all of its modes.
+
+    >>> objective = gfn.TrajectoryBalance(regression=gfn.AlphaDivergence(0.5))
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
+    """
+
+    alpha: float
+
+
+Regression = Loss | AlphaDivergence | Callable[[torch.Tensor], torch.Tensor]
 
 
 def _advantage(name: Advantage, lambda_: float) -> Any:
@@ -28,6 +62,19 @@ class Objective(Settings):
     """
 
     regression: Regression = "squared"
+
+    def _regression_json(self) -> Any:
+        """Returns the settings of the regression loss; those of the default for a function."""
+        if isinstance(self.regression, AlphaDivergence):
+            return {"FDivergence": {"Alpha": self.regression._values()}}
+        if not isinstance(self.regression, str):
+            return variant("squared")
+        name = variant(self.regression)
+        return {"FDivergence": name} if self.regression in DIVERGENCES else name
+
+    def _own_regression(self) -> Any:
+        """Returns the Python function that computes the regression loss; None for a loss of the library."""
+        return None if isinstance(self.regression, (str, AlphaDivergence)) else self.regression
 
     def _loss(self) -> Any:
         """Returns the Python function that computes the loss of a custom objective; None for any other
@@ -55,17 +102,18 @@ class _Regression(Objective):
     """The base class of objectives with residuals.
 
     regression
-        The function that maps a residual to its loss. In policy gradients, the argument of this function is
-        the difference between log F and a return.
+        The loss of a residual: a name, an `AlphaDivergence`, or a function. A function takes a tensor of
+        residuals and returns their losses, a tensor of the same shape, through which torch differentiates.
+        Its loss must be 0 at 0 and positive elsewhere. In policy gradients, the residual is the difference
+        between log F and a return.
     """
 
     regression: Regression = field(default="squared", kw_only=True)
 
     def _values(self) -> dict[str, Any]:
-        values = super()._values()
         # The trainer reads `regression` from the attribute, so the values of the objective don't contain it.
-        del values["regression"]
-        return values
+        names = [setting.name for setting in fields(self) if setting.name != "regression"]
+        return {name: plain(getattr(self, name), f"{type(self).__name__}.{name}") for name in names}
 
 
 @dataclass(frozen=True)
@@ -78,11 +126,17 @@ class TrajectoryBalance(_Regression):
         probabilities of all trajectories to an object (Mohammadpour et al. 2024). None trains P_B by
         trajectory balance, too.
     regression
-        The function that maps a residual to its loss: `squared` (the default), `half_squared`, `shifted_cosh`
-        or `absolute`.
+        The loss of a residual: `squared` (the default), `half_squared`, `shifted_cosh` or `absolute`; the
+        loss of an f-divergence (`reverse_kl`, `forward_kl`, `jensen_shannon`, `hellinger`, `chi_squared` or
+        an `AlphaDivergence`), which makes this objective f-trajectory balance (Fawkes and Hartford 2026); or
+        a function that maps a tensor of residuals to their losses.
 
     >>> gfn.TrajectoryBalance(backward="maximum_entropy", regression="shifted_cosh").backward
     'maximum_entropy'
+    >>> objective = gfn.TrajectoryBalance(regression=lambda residuals: residuals.cosh().log())
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
     """
 
     backward: Backward | None = None
@@ -106,6 +160,21 @@ class LogPartitionVariance(_Regression):
     """
 
     backward: Backward | None = None
+
+
+@dataclass(frozen=True)
+class LogPartitionDeviation(_Regression):
+    """Trajectory balance in which log Z is the number that minimizes the loss of the batch (Fawkes and
+    Hartford 2026). With the squared loss this is `LogPartitionVariance`. No log Z is learned.
+
+    regression
+        The loss of a residual, for example `forward_kl`; `squared` by default.
+
+    >>> objective = gfn.LogPartitionDeviation(regression="forward_kl")
+    >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
+    >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
+    2
+    """
 
 
 class _Relative(_Regression):
@@ -424,7 +493,24 @@ class FlowMatching(_Regression):
 
 
 @dataclass(frozen=True)
-class PolicyGradient(_Regression):
+class _PolicyGradient(_Regression):
+    """The base class of policy gradients, whose return is the sum of log R and of the entropy terms log P_B -
+    log P_F of the transitions."""
+
+    advantage: Advantage = "gae"
+    gae_lambda: float = field(default=0.7, metadata=needs("advantage", "gae"))
+    critic: Critic = "returns"
+    critic_lambda: float = field(default=0.9, metadata=needs("critic", "evaluation_balance"))
+
+    def _values(self) -> dict[str, Any]:
+        critic: Any = variant(self.critic)
+        if self.critic == "evaluation_balance":
+            critic = {critic: {"GeometricWithin": {"lambda": plain(self.critic_lambda, "critic_lambda")}}}
+        return {"advantage": _advantage(self.advantage, self.gae_lambda), "critic": critic}
+
+
+@dataclass(frozen=True)
+class PolicyGradient(_PolicyGradient):
     """A policy gradient, whose return is the sum of log R and of the entropy terms log P_B - log P_F of the
     transitions.
 
@@ -433,39 +519,40 @@ class PolicyGradient(_Regression):
         returns over the batch. `reward_to_go` is the return from the action on minus the same mean.
         `baseline` is the return from the action on minus log F of the state. `gae` is generalised advantage
         estimation with the parameter `gae_lambda` from 0 to 1.
+    critic
+        The loss of log F, for `baseline` and `gae`. `returns` compares log F with the return, and
+        `lambda_returns` with the advantage plus the old log F. `evaluation_balance` (Sub-EB, Niu et al. 2026)
+        is the loss of sub-trajectory balance with constant policies, with weights in proportion to
+        `critic_lambda`^k for sub-trajectories of length k.
     regression
         The loss between log F and the returns.
 
-    >>> objective = gfn.PolicyGradient("reward_to_go")
+    >>> objective = gfn.PolicyGradient(critic="evaluation_balance")
     >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
     >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
     2
     """
 
-    advantage: Advantage = "gae"
-    gae_lambda: float = field(default=0.7, metadata=needs("advantage", "gae"))
-
-    def _values(self) -> dict[str, Any]:
-        return {"advantage": _advantage(self.advantage, self.gae_lambda)}
-
 
 @dataclass(frozen=True)
-class ProximalPolicy(_Regression):
+class ProximalPolicy(_PolicyGradient):
     """Proximal policy optimisation. The return is the sum of log R and of the entropy terms log P_B - log P_F
-    of the transitions.
+    of the transitions. `ProximalPolicy.entropic()` has the settings of Ent-PPO.
 
-    advantage, gae_lambda
-        The advantage of an action: `total`, `reward_to_go`, `baseline` or `gae` (the default), and the
-        parameter of `gae`, from 0 to 1. `PolicyGradient` describes them.
+    advantage, gae_lambda, critic, critic_lambda
+        The advantage of an action and the loss of log F. `PolicyGradient` describes them.
     regression
         The loss between log F and the returns.
-    clip, kl
+    clip, kl, divergence
         `clip` is the largest deviation from 1 of the ratio between an action's new and old probability,
-        above 0. `kl` is the weight of the divergence from the policy that sampled the batch.
+        above 0. `kl` is the weight of the divergence of the policy from the policy that sampled the batch:
+        an estimate from the batch's actions (`sampled`), or the exact divergence in each state (`exact`, for
+        discrete actions).
     value_weight
-        The weight of the loss between log F and the returns.
-    epochs
-        The number of passes over each batch, at least 1.
+        The weight of the loss of log F.
+    epochs, n_parts
+        The number of passes over each batch, and the number of parts of the batch. Each pass makes an update
+        for each part. Both are at least 1.
 
     >>> objective = gfn.ProximalPolicy(clip=0.1, epochs=2)
     >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
@@ -473,18 +560,28 @@ class ProximalPolicy(_Regression):
     2
     """
 
-    advantage: Advantage = "gae"
-    gae_lambda: float = field(default=0.7, metadata=needs("advantage", "gae"))
     clip: float = 0.2
     kl: float = 0.0
+    divergence: Divergence = "sampled"
     value_weight: float = 0.5
     epochs: int = 4
+    n_parts: int = 1
+
+    @classmethod
+    def entropic(cls, **settings: Any) -> ProximalPolicy:
+        """Returns entropic proximal policy optimisation, Ent-PPO (Zykova-Myzina et al. 2026): the exact
+        divergence with the weight 1, the critic of lambda-returns, and otherwise the defaults. `settings` are
+        further settings of `ProximalPolicy`.
+
+        >>> gfn.ProximalPolicy.entropic(n_parts=2).divergence
+        'exact'
+        """
+        return cls(**{"kl": 1.0, "divergence": "exact", "critic": "lambda_returns", **settings})
 
     def _values(self) -> dict[str, Any]:
-        numbers = {
-            name: plain(getattr(self, name), name) for name in ("clip", "kl", "value_weight", "epochs")
-        }
-        return {"advantage": _advantage(self.advantage, self.gae_lambda), **numbers}
+        names = ("clip", "kl", "value_weight", "epochs", "n_parts")
+        numbers = {name: plain(getattr(self, name), name) for name in names}
+        return {**super()._values(), "divergence": variant(self.divergence), **numbers}
 
 
 @dataclass(frozen=True)

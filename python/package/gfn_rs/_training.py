@@ -216,6 +216,7 @@ class Trainer(Generic[States]):
         * `LocalSearch(max_back)`, a search from each new object;
         * `Teacher(policy)`, a second policy that explores;
         * `Search(function)` or `Mala()`, a search from objects of the buffer;
+        * `Chains()`, Markov chains that search for objects of high reward;
         * `Hindsight(function)` or `FocusInHindsight()`, new conditions for replayed objects.
     conditions
         The distribution of conditions, if one policy learns a family of rewards. `Conditions(function,
@@ -298,7 +299,7 @@ class Trainer(Generic[States]):
         drawn_from, n_conditions = condition_source(conditions, reward)
         training: dict[str, Any] = {
             "batch": plain(batch, "batch"),
-            "regression": variant(objective.regression),
+            "regression": objective._regression_json(),
             "rollouts": variant(rollouts),
             **adam._training(),
             **exploration._training(),
@@ -330,7 +331,7 @@ class Trainer(Generic[States]):
         session: dict[str, Any] = {
             "rewards": of_rewards,
             "policy": policy,
-            "objective": (objective._by_class(), objective._loss()),
+            "objective": (objective._by_class(), objective._loss(), objective._own_regression()),
             "conditions": drawn_from,
             "n_conditions": n_conditions,
             "training": training,

@@ -59,10 +59,11 @@ pub(super) fn build<E: PyEnv>(
 ) -> Outcome<Trained<E>> {
     let device = DeviceKind::from_str(&settings.device).and_then(DeviceKind::resolve)?;
     let kind = if settings.double { Kind::Double } else { Kind::Float };
-    let objective = settings.objective.build(references)?;
+    let (objective, regression) = settings.objective.build(references)?;
     let (Settings(mut config), Settings(adam), Settings(mut note)) =
         (settings.training, settings.adam, settings.note);
     config.adam = over_defaults("the settings of the trainer", &adam)?;
+    config.regression = regression.unwrap_or(config.regression);
     let conditions = Conditions::new(settings.conditions, settings.n_conditions, references);
     let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let needs = Needs {

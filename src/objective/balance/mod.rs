@@ -11,7 +11,7 @@ pub use augmented::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
 pub use flow_matching::FlowMatching;
 pub use subtb::{SubTrajectoryBalance, Weighting};
 pub use trajectory::{
-    LogPartitionVariance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance,
-    TrustPcl,
+    LogPartitionDeviation, LogPartitionVariance, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
+    TrajectoryBalance, TrustPcl,
 };
 pub use transition::{DetailedBalance, ModifiedDetailedBalance, NextExit, StateFlow};

@@ -86,7 +86,12 @@ impl SubTrajectoryBalance {
 
     /// Computes the loss from the [potentials](compute_potentials), and its derivative with respect to each
     /// potential. Time is quadratic in the lengths of trajectories.
-    fn cost(&self, potentials: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
+    fn cost(
+        &self,
+        potentials: &[f64],
+        lengths: &[usize],
+        regression: &dyn RegressionLoss,
+    ) -> (f64, Vec<f64>) {
         let weight = self.weights(lengths);
         let mut loss = 0.0;
         let mut slopes = vec![0.0; potentials.len()];
@@ -197,7 +202,7 @@ impl Objective for SubTrajectoryBalance {
         Ok(Residuals { values: values.to_kind(kind), weights: from_host(&weights, kind, device) })
     }
 
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let log_flow = self.flow.log_flow(scores, self.name())?;
         let kind = log_flow.kind();
         let device = log_flow.device();

@@ -3,8 +3,9 @@ use serde_json::Value;
 use tch::Tensor;
 
 use crate::error::check_positive;
-use crate::objective::{Objective, Residuals, Scores, as_json};
+use crate::objective::{Objective, RegressionLoss, Residuals, Scores, as_json};
 use crate::quantity::{Quantities, Quantity};
+use crate::tensor::to_host;
 use crate::{Error, Result};
 
 /// Returns the sum of log P_F - log P_B over each trajectory, `[n]`.
@@ -56,6 +57,57 @@ impl Objective for LogPartitionVariance {
         let estimate = &scores.log_reward - log_ratio(scores);
         Ok(Residuals::mean(estimate.mean(estimate.kind()) - estimate))
     }
+}
+
+/// Trajectory balance in which log Z is the minimizer of the batch's loss (Fawkes and Hartford, *f-Trajectory
+/// Balance*, ICML 2026), for any regression loss.
+///
+/// The residual of a trajectory is `c + sum log P_F - log R(x) - sum log P_B`, in which the number c
+/// minimizes the mean regression loss of the batch. Because c is a minimizer, no gradient flows through it.
+/// For the squared loss c is the batch mean, so that the objective is [`LogPartitionVariance`]; for
+/// [`FDivergence::ForwardKl`](crate::objective::FDivergence::ForwardKl) it is the log of the mean importance
+/// weight. A batch must have at least two trajectories, all under one condition. c is found by bisection on
+/// the host. If the regression loss isn't convex, c may be another point at which the slope is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogPartitionDeviation;
+
+impl Objective for LogPartitionDeviation {
+    fn name(&self) -> &'static str {
+        "log-partition deviation"
+    }
+    fn needs(&self) -> Quantities {
+        Quantities::NONE
+    }
+    fn smallest_batch(&self) -> usize {
+        2
+    }
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
+        check_one_condition(scores, self.name())?;
+        let deviation = log_ratio(scores) - &scores.log_reward;
+        let center = find_center(&to_host(&deviation), regression);
+        Ok(regression.apply(&(deviation + center))?.mean(scores.log_pf.kind()))
+    }
+}
+
+/// The width of the interval at which the search for a minimizer ends, relative to the larger of the
+/// minimizer and 1.
+const CENTER_TOLERANCE: f64 = 1e-12;
+
+/// Returns the number c that minimizes the sum of the regression losses of `c + deviations`.
+fn find_center(deviations: &[f64], regression: &dyn RegressionLoss) -> f64 {
+    // At the lower end no residual is positive, at the upper end none is negative.
+    let mut low = -deviations.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut high = -deviations.iter().copied().fold(f64::INFINITY, f64::min);
+    while high - low > CENTER_TOLERANCE * low.abs().max(high.abs()).max(1.0) {
+        let center = f64::midpoint(low, high);
+        let slope: f64 = deviations.iter().map(|deviation| regression.cost(center + deviation).1).sum();
+        if slope > 0.0 {
+            high = center;
+        } else {
+            low = center;
+        }
+    }
+    f64::midpoint(low, high)
 }
 
 /// Returns the sum of log P_F - log prior over each trajectory, `[n]`.

@@ -24,7 +24,7 @@ impl Objective for MaximumLikelihood {
     fn origin(&self) -> Origin {
         Origin::Given
     }
-    fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, _: &dyn RegressionLoss) -> Result<Tensor> {
         Ok(-scores.log_pf.sum(scores.log_pf.kind()) / scores.len().max(1) as f64)
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tch::Tensor;
 
+use super::critic::{Critic, check_weight};
 use crate::Result;
 use crate::error::check_setting;
 use crate::objective::{Objective, Origin, RegressionLoss, Scores, as_json};
@@ -38,14 +39,14 @@ pub enum Advantage {
 
 impl Advantage {
     /// Returns the advantage if lambda is in `[0, 1]`, otherwise an error.
-    fn checked(self) -> Result<Self> {
+    pub(super) fn checked(self) -> Result<Self> {
         if let Self::Gae { lambda } = self {
             check_setting("lambda", lambda, (0.0..=1.0).contains(&lambda), "a number in [0, 1]")?;
         }
         Ok(self)
     }
 
-    fn needs(self) -> Quantities {
+    pub(super) fn needs(self) -> Quantities {
         match self {
             Self::Baseline | Self::Gae { .. } => Quantity::LogFlow.into(),
             Self::Total | Self::RewardToGo => Quantities::NONE,
@@ -54,21 +55,21 @@ impl Advantage {
 
     /// Returns the smallest number of trajectories in a batch: 2 for [`Total`](Self::Total), otherwise 1. The
     /// batch mean of a single trajectory is that trajectory's return, so the advantage would be 0.
-    fn smallest_batch(self) -> usize {
+    pub(super) fn smallest_batch(self) -> usize {
         if self == Self::Total { 2 } else { 1 }
     }
 }
 
 /// The advantage of each transition, and the return from each transition to the end, `[transitions]` each,
 /// without gradient. [`PolicyGradient`] and [`ProximalPolicy`] use these values.
-struct Constants {
-    advantages: Tensor,
-    returns: Tensor,
+pub(super) struct Constants {
+    pub(super) advantages: Tensor,
+    pub(super) returns: Tensor,
 }
 
 /// Computes advantages and returns on the host, in one pass from the last transition to the first. `log_pf`
 /// and `log_flow` come from the policy that sampled the batch.
-fn compute_constants(
+pub(super) fn compute_constants(
     advantage: Advantage,
     scores: &Scores,
     log_pf: &Tensor,
@@ -126,45 +127,29 @@ fn compute_constants(
     })
 }
 
-fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
-    check_setting(setting, weight, weight >= 0.0 && weight.is_finite(), "0 or a positive number").map(drop)
-}
-
-/// Returns the sum of `terms`, `[transitions]`, divided by the number of trajectories, plus `value_weight`
-/// times the critic's loss. The critic's loss is the mean regression loss of log F against the returns;
-/// without log F it is left out.
-fn loss_with_critic(
-    terms: &Tensor,
-    scores: &Scores,
-    returns: &Tensor,
-    value_weight: f64,
-    regression: RegressionLoss,
-) -> Tensor {
-    let policy = terms.sum(terms.kind()) / scores.len().max(1) as f64;
-    let Some(log_flow) = scores.get(Quantity::LogFlow) else { return policy };
-    policy + regression.apply(&(log_flow - returns)).mean(log_flow.kind()) * value_weight
-}
-
 /// The policy gradient of the soft return (REINFORCE), with a critic (log F) if the advantage needs log F.
 ///
 /// The loss is `-mean over trajectories of sum A_t log P_F` with constant advantages A_t, plus `value_weight`
-/// times the mean regression loss of `log F(s_t) - G_t`, where G_t is the return from transition t to the
-/// end. P_B is part of the soft reward and isn't trained. The objective is on-policy.
+/// times the loss of the [`Critic`], by default the mean regression loss of `log F(s_t) - G_t`, where G_t is
+/// the return from transition t to the end. P_B is part of the soft reward and isn't trained. The objective
+/// is on-policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyGradient {
     /// The advantage of a transition.
     pub advantage: Advantage,
+    /// The loss by which log F is trained.
+    pub critic: Critic,
     /// The weight of the critic's loss: 0 or a positive number.
     pub value_weight: f64,
 }
 
 impl PolicyGradient {
-    /// Returns a policy gradient with this advantage; the weight of the critic's loss is 1/2.
+    /// Returns a policy gradient with this advantage; the critic learns returns, with the weight 1/2.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for a lambda outside `[0, 1]`.
     pub fn new(advantage: Advantage) -> Result<Self> {
-        Ok(Self { advantage: advantage.checked()?, value_weight: 0.5 })
+        Ok(Self { advantage: advantage.checked()?, critic: Critic::Returns, value_weight: 0.5 })
     }
 }
 
@@ -185,105 +170,23 @@ impl Objective for PolicyGradient {
         as_json(self)
     }
     fn check(&self) -> Result<()> {
-        self.advantage.checked()?;
+        self.critic.check(self.advantage)?;
         check_weight("value_weight", self.value_weight)
     }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let constants =
             compute_constants(self.advantage, scores, &scores.log_pf, scores.get(Quantity::LogFlow))?;
         let terms = -(&constants.advantages * &scores.log_pf);
-        Ok(loss_with_critic(&terms, scores, &constants.returns, self.value_weight, regression))
-    }
-}
-
-/// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several
-/// updates on one batch, which keep the policy close to the policy that sampled the batch.
-///
-/// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
-/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`,
-/// plus the loss of the critic as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without
-/// bias. log rho is clamped to +-20. The objective is on-policy.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ProximalPolicy {
-    /// The advantage of a transition.
-    pub advantage: Advantage,
-    /// The clipping range: the objective doesn't reward a ratio `rho = P_F / P_F,old` that differs from 1 by
-    /// more than `clip`. Infinity disables clipping.
-    pub clip: f64,
-    /// The weight of the estimated divergence between the policy that sampled the batch and the current
-    /// policy: 0 or a positive number.
-    pub kl: f64,
-    /// The weight of the critic's loss: 0 or a positive number.
-    pub value_weight: f64,
-    /// The number of updates per batch, at least 1.
-    pub epochs: usize,
-}
-
-impl Default for ProximalPolicy {
-    /// Returns torchgfn's settings: GAE with lambda 0.7, `clip` 0.2, four epochs, no divergence term.
-    /// `value_weight` is 1/2.
-    fn default() -> Self {
-        Self { advantage: Advantage::Gae { lambda: 0.7 }, clip: 0.2, kl: 0.0, value_weight: 0.5, epochs: 4 }
-    }
-}
-
-/// The bound on the absolute value of `log rho`, where `rho` is the ratio of P_F to the P_F that sampled the
-/// batch. The bound keeps `rho` finite.
-const LARGEST_LOG_RATIO: f64 = 20.0;
-
-impl Objective for ProximalPolicy {
-    fn name(&self) -> &'static str {
-        "proximal policy optimisation"
-    }
-    fn needs(&self) -> Quantities {
-        self.advantage.needs()
-    }
-    fn smallest_batch(&self) -> usize {
-        self.advantage.smallest_batch()
-    }
-    fn origin(&self) -> Origin {
-        Origin::OnPolicy
-    }
-    fn epochs(&self) -> usize {
-        self.epochs
-    }
-    fn settings(&self) -> Value {
-        as_json(self)
-    }
-    fn check(&self) -> Result<()> {
-        self.advantage.checked()?;
-        check_weight("value_weight", self.value_weight)?;
-        check_weight("kl", self.kl)?;
-        check_setting("clip", self.clip, self.clip > 0.0, "a positive number")?;
-        check_setting("epochs", self.epochs as f64, self.epochs > 0, "at least one update per batch")
-            .map(drop)
-    }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let (old_log_pf, old_log_flow) = match &scores.old {
-            Some(old) => {
-                let log_pf = old.need(Quantity::LogPf, self.name())?;
-                (log_pf.shallow_clone(), old.get(Quantity::LogFlow).map(Tensor::shallow_clone))
-            }
-            None => (scores.log_pf.detach(), scores.get(Quantity::LogFlow).map(Tensor::detach)),
-        };
-        let constants = compute_constants(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
-        let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);
-        let rho = log_rho.exp();
-        let clipped = if self.clip.is_finite() {
-            rho.clamp(1.0 - self.clip, 1.0 + self.clip)
-        } else {
-            rho.shallow_clone()
-        };
-        let gain = (&rho * &constants.advantages).minimum(&(clipped * &constants.advantages));
-        let divergence = (rho - 1.0 - log_rho) * self.kl;
-        Ok(loss_with_critic(&(divergence - gain), scores, &constants.returns, self.value_weight, regression))
+        let policy = terms.sum(terms.kind()) / scores.len().max(1) as f64;
+        let critic = self.critic.loss(scores, &constants, &scores.log_pf, regression)?;
+        Ok(critic.map_or(policy.shallow_clone(), |critic| policy + critic * self.value_weight))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::Values;
+    use crate::objective::Regression;
 
     fn numbers(values: &[f64]) -> Tensor {
         Tensor::from_slice(values)
@@ -313,34 +216,10 @@ mod tests {
             (Advantage::Gae { lambda: 0.6 }, [0.5 - 0.25 - 0.5 + 0.6 * gae, gae, -0.5 - 1.0]),
         ] {
             let log_pf = numbers(&[-1.0, -2.0, -0.5]).set_requires_grad(true);
-            let objective = PolicyGradient { advantage, value_weight: 0.0 };
-            objective.loss(&scores(&log_pf), RegressionLoss::Squared).unwrap().backward();
+            let objective = PolicyGradient { value_weight: 0.0, ..PolicyGradient::new(advantage).unwrap() };
+            objective.loss(&scores(&log_pf), &Regression::Squared).unwrap().backward();
             let off = (log_pf.grad() * -2.0 - numbers(&expected)).abs().max().double_value(&[]);
             assert!(off < 1e-12, "{advantage:?} is off by {off}");
         }
-    }
-
-    /// Checks that the product of the ratio `rho` and the advantage is clipped only if the clipped product is
-    /// smaller. Also checks that advantages are computed from the log F of the policy that sampled the batch.
-    #[test]
-    fn clipped_gains_equal_hand_computed_ones() {
-        let ratios = [1.5, 0.5, 1.5, 0.5];
-        let flows = [0.0, 0.0, 2.0, 2.0];
-        let old = numbers(&[-1.0; 4]);
-        let zeros = numbers(&[0.0; 4]);
-        let mut scores = Scores::new(
-            (0..=4).collect(),
-            &old + numbers(&ratios).log(),
-            zeros.shallow_clone(),
-            zeros.shallow_clone(),
-        );
-        // All returns are 1, and log F before the update is 0 or 2, so the advantages are 1 or -1.
-        scores.set(Quantity::LogFlow, zeros).unwrap();
-        scores.old =
-            Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));
-        let objective =
-            ProximalPolicy { advantage: Advantage::Baseline, value_weight: 0.0, ..ProximalPolicy::default() };
-        let loss = objective.loss(&scores, RegressionLoss::Squared).unwrap().double_value(&[]);
-        assert!((loss + (1.2 + 0.5 - 1.5 - 0.8) / 4.0).abs() < 1e-12, "{loss}");
     }
 }

@@ -55,7 +55,7 @@ pub fn score<E: Env>(
 /// which has no weight in the loss ([`Scores::mean_weights`]).
 ///
 /// ```
-/// use gfn::objective::{DetailedBalance, Objective, RegressionLoss, score_transitions};
+/// use gfn::objective::{DetailedBalance, Objective, Regression, score_transitions};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::{
 ///     Rng,
@@ -74,7 +74,7 @@ pub fn score<E: Env>(
 /// let some = trajectories.transitions().sample(8, &mut rng)?;
 /// let objective = DetailedBalance::default();
 /// let scores = score_transitions(&env, &reward, &policy, &some, objective.needs())?;
-/// objective.loss(&scores, RegressionLoss::Squared)?.backward();
+/// objective.loss(&scores, &Regression::Squared)?.backward();
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///

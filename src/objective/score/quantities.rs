@@ -48,9 +48,10 @@ type Compute<'a, E> = fn(&mut EvaluatedBatch<'a, E>) -> Result<Tensor>;
 impl<'a, E: Env> EvaluatedBatch<'a, E> {
     /// The quantities that are computed only if an objective needs them, each with the function that computes
     /// it.
-    pub(super) const QUANTITIES: [(Quantity, Compute<'a, E>); 9] = [
+    pub(super) const QUANTITIES: [(Quantity, Compute<'a, E>); 10] = [
         (Quantity::LogFlow, |batch| batch.per_state(Quantity::LogFlow)),
         (Quantity::Entropy, Self::entropy),
+        (Quantity::AllLogPf, Self::all_log_pf),
         (Quantity::LogExit, Self::log_exit),
         (Quantity::LogZ, Self::log_z),
         (Quantity::LogRewardChange, Self::log_reward_change),
@@ -149,6 +150,14 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let entropies = self.pf.entropies().ok_or_else(|| Quantity::Entropy.missing(SCORING))?;
         self.values.insert(Quantity::Entropy, entropies);
         self.per_state(Quantity::Entropy)
+    }
+
+    fn all_log_pf(&mut self) -> Result<Tensor> {
+        let (offsets, actions) =
+            self.pf.support(self.rows()).map_err(|_| Quantity::AllLogPf.missing(SCORING))?;
+        let counts = offsets.windows(2).map(|ends| ends[1] - ends[0]);
+        let rows = self.rows().iter().zip(counts).flat_map(|(&row, n)| std::iter::repeat_n(row, n));
+        Ok(self.widened(self.pf.log_prob(&rows.collect::<Vec<_>>(), &actions)?))
     }
 
     fn log_exit(&mut self) -> Result<Tensor> {

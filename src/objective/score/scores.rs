@@ -139,7 +139,7 @@ impl Scores {
             Per::Transition => self.n_transitions(),
             Per::InnerTransition => self.inner.len(),
             Per::Trajectory => self.len(),
-            Per::BalancedState => tensor.numel(),
+            Per::BalancedState | Per::LegalAction => tensor.numel(),
         };
         let tensor = flat(quantity, tensor, n)?;
         match quantity {
@@ -297,6 +297,11 @@ impl Scores {
     /// Returns a copy of the scores in which P_B has no gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
         Self { log_pb: self.log_pb.detach(), ..self.shallow_clone() }
+    }
+
+    /// Returns a copy of the scores in which P_F and P_B have no gradient. `log_pf` replaces log P_F.
+    pub(crate) fn with_constant_policies(&self, log_pf: &Tensor) -> Self {
+        Self { log_pf: log_pf.detach(), ..self.with_constant_log_pb() }
     }
 
     /// Returns a copy of the scores, with `f` applied to each tensor except the conditions.

@@ -46,9 +46,10 @@ impl Scores {
                 Per::Trajectory => (start, n),
                 Per::Transition => (first, n_rows),
                 Per::InnerTransition => (inner_start, n_inner),
-                Per::BalancedState => {
+                Per::BalancedState | Per::LegalAction => {
                     let missing = "quantities of trajectories or transitions";
-                    let remedy = "train without flow matching, or train each seed with a policy of its own";
+                    let remedy = "train without flow matching and exact divergences, or train each seed with \
+                        a policy of its own";
                     return Err(Error::missing("a policy of several seeds", missing, remedy));
                 }
             };

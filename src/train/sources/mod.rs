@@ -15,7 +15,7 @@ use super::{Context, Persist};
 use crate::env::Env;
 use crate::objective::Scores;
 use crate::quantity::Values;
-use crate::rollout::Trajectories;
+use crate::rollout::{Container, Trajectories};
 use crate::{Error, Result, Rng};
 
 /// A source of training trajectories. A trainer has a list of sources, each with its share of a batch: the
@@ -246,6 +246,24 @@ impl<E: Env> Batch<E> {
     pub(super) fn old_values(&self) -> Option<Values> {
         let old = self.old.as_ref()?;
         Some(old.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect())
+    }
+
+    /// Divides the trajectories into `n` parts of nearly equal sizes, in the order of the batch.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if a part would be empty.
+    pub(super) fn divide(&self, n: usize) -> Result<Vec<Self>> {
+        let len = self.trajectories.len();
+        if len < n {
+            let expected = "at most as many parts as there are trajectories in the batch";
+            return Err(Error::config("n_parts", format!("{n} for {len} trajectories"), expected));
+        }
+        let mut parts = Vec::with_capacity(n);
+        for k in 0..n {
+            let trajectories = self.trajectories.select(k * len / n..(k + 1) * len / n)?;
+            parts.push(Self { on_policy: self.on_policy, draw: self.draw, ..Self::from(trajectories) });
+        }
+        Ok(parts)
     }
 
     /// Returns `true` for a batch that a trainer drew.

@@ -100,6 +100,13 @@ impl Table {
     pub fn push(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }
+
+    /// Returns the texts of all cells, the headings first.
+    pub(crate) fn texts(&self) -> Vec<Vec<&str>> {
+        let header = self.header.iter().map(String::as_str).collect();
+        let rows = self.rows.iter().map(|row| row.iter().map(Cell::text).collect());
+        std::iter::once(header).chain(rows).collect()
+    }
 }
 
 impl fmt::Display for Table {

@@ -3,11 +3,12 @@
 
 use gfn::env::Reward;
 use gfn::graph::GraphStates;
-use gfn::{Error, Result};
+use gfn::{Error, Result, Rng};
 use gfn_dags::{
     AdjacencyFeatures, Bde, BdeConfig, Bge, BgeConfig, CachedScores, CellPrior, ContinuousData, DagReward,
-    DiscreteData, EdgeMarginals, LinearGaussianBic, LocalScore, Marginals, NodeSet, PairMatrix,
-    StructurePrior, acyclic, expected_shd as shd, held_out_log_likelihoods, log_model_average,
+    DiscreteData, EdgeComparison, EdgeMarginals, LinearGaussianBic, LocalScore, Marginals, NodeSet,
+    OrderSamples, PairMatrix, StructurePrior, acyclic, cpdag, cpdags, held_out_log_likelihoods,
+    log_model_average,
 };
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -181,6 +182,30 @@ impl StructureScores {
         Ok((Array(values), average))
     }
 
+    /// Draws graphs from several Markov chains over orders of the variables. Returns the graphs, chain by
+    /// chain, and whether they are corrected for the number of orders that each graph fits.
+    fn order_samples<'py>(
+        &self,
+        py: Python<'py>,
+        env: &Env,
+        chains: usize,
+        samples: usize,
+        thin: usize,
+        seed: u64,
+    ) -> PyResult<(Bound<'py, PyAny>, bool)> {
+        let found = env.with_space(py, |space| match space {
+            ByKind::Graphs(Space { details: GraphDetails::Structures(named), .. }) => {
+                named.check_columns(&self.names)?;
+                let rng = &mut Rng::seeded(seed);
+                OrderSamples::draw(&named.structures, &self.reward, chains, samples, thin, rng)
+            }
+            _ => Err(Error::config("the environment", "of other objects", "a BayesianStructure")),
+        })?;
+        let n_nodes = self.names.len();
+        let border = StructureBorder { n_nodes, features: AdjacencyFeatures::new(n_nodes) };
+        Ok((border.show(py, &found.pooled())?, found.is_corrected))
+    }
+
     /// Sums the probability of each edge over all structures of an environment. Returns these probabilities
     /// and log Z.
     fn edge_marginals<'py>(&self, py: Python<'py>, env: &Env) -> PyResult<(Bound<'py, PyAny>, f64)> {
@@ -213,18 +238,33 @@ pub(crate) fn structure_marginals<'py>(
     Ok((matrix(&found.edge)?, matrix(&found.path)?, matrix(&found.markov_blanket)?, found.expected_edges))
 }
 
-/// Returns the expected structural Hamming distance of graphs with `n` nodes from known edges.
+/// The expected structural Hamming distance and F1 score, the Brier score, and both areas, if these exist.
+type PyComparison = (f64, f64, f64, Option<f64>, Option<f64>);
+
+/// Compares graphs with `n` nodes with the edges of a known graph; with `classes` their CPDAGs with the CPDAG
+/// of the known graph.
 #[pyfunction]
-pub(crate) fn expected_shd(
+pub(crate) fn compare_structures(
     py: Python<'_>,
     n: usize,
     graphs: &Bound<'_, PyAny>,
     weights: Option<Vec<f64>>,
     truth: Vec<(u32, u32)>,
-) -> Outcome<f64> {
+    classes: bool,
+) -> Outcome<PyComparison> {
     let graphs = read_graphs(n, graphs)?;
     let _inside = Inside::enter(py)?;
-    Ok(py.detach(|| shd(&graphs, weights.as_deref(), &truth))?)
+    let found = py.detach(|| {
+        if !classes {
+            return EdgeComparison::new(&graphs, weights.as_deref(), &truth);
+        }
+        let known: Vec<(u32, u32)> = cpdag(&acyclic(n, &truth)?)?.edges().collect();
+        EdgeComparison::new(&cpdags(&graphs)?, weights.as_deref(), &known)
+    })?;
+    let areas = found.detection;
+    let auroc = areas.map(|areas| areas.auroc);
+    let auprc = areas.map(|areas| areas.auprc);
+    Ok((found.expected_shd, found.expected_f1, found.brier, auroc, auprc))
 }
 
 /// Returns the areas under the ROC curve and under the precision-recall curve.
@@ -242,6 +282,17 @@ pub(crate) fn edge_intervals<'py>(
     samples: usize,
 ) -> Outcome<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let (low, high) = to_pairs(&edges).intervals(samples)?;
+    Ok((to_array(py, &low)?, to_array(py, &high)?))
+}
+
+/// Returns the lower and the upper ends of the intervals of edge probabilities from independent runs.
+#[pyfunction]
+pub(crate) fn edge_intervals_between<'py>(
+    py: Python<'py>,
+    runs: Vec<PyReadonlyArray2<'py, f64>>,
+) -> Outcome<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let runs: Vec<PairMatrix> = runs.iter().map(to_pairs).collect();
+    let (low, high) = PairMatrix::intervals_between(&runs)?;
     Ok((to_array(py, &low)?, to_array(py, &high)?))
 }
 

@@ -341,20 +341,30 @@ MIXED = np.random.default_rng(4).normal(size=(9, 2))
         (lambda: exact(MIXED, alpha_w=3.0), ValueError, "alpha_w is 3 for 2 variables"),
         (
             lambda: gfn.StructureReward([["a", 1], [None, 2]], "bde"),
-            TypeError,
-            "column 'x0' of data has None",
+            ValueError,
+            "column 'x0' of data has 1 missing values of 2: .*multiple imputation",
         ),
         (
             lambda: gfn.StructureReward(pandas.DataFrame({"a": ["x", None]}), "bde"),
+            ValueError,
+            "column 'a' of data has 1 missing values of 2",
+        ),
+        (
+            lambda: gfn.StructureReward(pandas.DataFrame({"b": [1.0, np.nan, 2.0]})),
+            ValueError,
+            "column 'b' of data has 1 missing values of 3",
+        ),
+        (
+            lambda: gfn.StructureReward(pandas.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})),
             TypeError,
-            "column 'a' of data has",
+            "column 'b' of data has texts: .*score='bde'",
         ),
         (
             lambda: gfn.StructureReward(
                 pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64")}), "bde"
             ),
             ValueError,
-            "column 'a' of data has a number that isn't finite",
+            "column 'a' of data has 1 missing values of 2",
         ),
         (
             lambda: gfn.StructureReward(pandas.DataFrame({"a": [1.0, np.inf]}), "bde"),
@@ -384,7 +394,7 @@ MIXED = np.random.default_rng(4).normal(size=(9, 2))
         (
             lambda: gfn.StructureReward(pandas.DataFrame({"a": [1, None, 2]}).astype("category"), "bde"),
             ValueError,
-            "column 'a' of data has a missing category",
+            "column 'a' of data has 1 missing values of 3",
         ),
         (
             lambda: gfn.StructureReward(pandas.DataFrame({"a": range(21)}).astype("category"), "bde", bins=3),
@@ -425,8 +435,8 @@ MIXED = np.random.default_rng(4).normal(size=(9, 2))
             lambda: gfn.StructureReward(
                 np.array([["a"], [None]], dtype=np.dtypes.StringDType(na_object=None)), "bde"
             ),
-            TypeError,
-            "column 'x0' of data has None",
+            ValueError,
+            "column 'x0' of data has 1 missing values of 2: .*multiple imputation",
         ),
         (
             lambda: gfn.StructureReward(pandas.DataFrame([[1, 2], [2, 1]], columns=["a", "a"]), "bde"),
@@ -685,19 +695,55 @@ def test_marginals_are_sums_over_all_graphs():
     assert summed == summed and summed != listed and pickle.loads(pickle.dumps(summed)) == summed
 
 
-def test_twelve_variables_are_summed_and_more_than_fourteen_refused():
-    data = RNG.normal(size=(60, 15))
+def test_twelve_variables_are_summed_and_more_than_twenty_refused():
+    data = RNG.normal(size=(60, 21))
     data[:, 1] += 2 * data[:, 0]
     reward = gfn.StructureReward(data[:, :12])
     found = gfn.edge_marginals(gfn.BayesianStructure(12, max_parents=2), reward)
     assert found.edge[0, 1] + found.edge[1, 0] == pytest.approx(1, abs=1e-6)
     assert (np.diag(found.edge) == 0).all() and (found.edge + found.edge.T).max() <= 1 + 1e-9
-    with pytest.raises(ValueError, match="at most 14"):
-        gfn.edge_marginals(gfn.BayesianStructure(15), gfn.StructureReward(data))
-    with pytest.raises(ValueError, match="15 columns for an environment of 12 nodes"):
+    with pytest.raises(ValueError, match="at most 20"):
+        gfn.edge_marginals(gfn.BayesianStructure(21), gfn.StructureReward(data))
+    with pytest.raises(ValueError, match="21 columns for an environment of 12 nodes"):
         gfn.edge_marginals(gfn.BayesianStructure(12), gfn.StructureReward(data))
     with pytest.raises(TypeError, match="env is .*expected BayesianStructure"):
         gfn.edge_marginals(gfn.HyperGrid(2, 3), reward)
+
+
+def test_orders_sample_the_posterior_and_fill_a_report(tmp_path):
+    """Compares chains over orders with the exact sum, and reads the report's table back."""
+    data = np.random.default_rng(3).normal(size=(40, 5))
+    data[:, 1] += data[:, 0]
+    data[:, 2] += data[:, 1]
+    frame = pandas.DataFrame(data, columns=["a", "b", "c", "d & e", "f"])
+    env, reward = gfn.BayesianStructure(frame.columns, forbidden=[("b", "a")]), gfn.StructureReward(frame)
+    exact = gfn.edge_marginals(env, reward)
+    found = gfn.order_mcmc(env, reward, chains=3, samples=1500, thin=10, seed=1)
+    assert found.is_corrected and found.chains.shape == (3, 1500, 5, 5) and found.graphs.shape == (4500, 5, 5)
+    assert abs(found.graphs.mean(axis=0) - exact.edge).max() < 0.04 and found.graphs[:, 1, 0].sum() == 0
+    low, high = found.intervals()
+    assert ((low <= exact.edge + 0.03) & (exact.edge <= high + 0.03)).all() and (high - low).max() < 0.2
+    again = gfn.order_mcmc(env, reward, chains=3, samples=1500, thin=10, seed=1)
+    assert (again.graphs == found.graphs).all()
+    path = tmp_path / "report.html"
+    gfn.structure_report(path, found, exact=exact, belief={("f", "a"): 0.7}, title="a < b")
+    text = path.read_text()
+    assert "a &lt; b" in text and text.count("<svg") == 2 and "3 independent Markov chains" in text
+    rows = [line for line in re.findall(r"<tr>(.*?)</tr>", text, re.S)]
+    cells = [re.findall(r"<t[dh]>(.*?)</t[dh]>", row) for row in rows]
+    table = {(row[0], row[1]): row[2:] for row in cells if len(row) == 7}
+    assert table["a", "b"][0] == f"{found.graphs[:, 0, 1].mean():.3f}"
+    assert table["a", "b"][3] == f"{exact.edge[0, 1]:.3f}" and table["f", "a"][4] == "0.700"
+    marginals = gfn.structure_marginals(found.graphs, names=frame.columns)
+    gfn.structure_report(path, marginals, found.graphs)
+    assert "noise of sampling only" in path.read_text()
+    with pytest.raises(ValueError, match="thin is 0: expected a whole number"):
+        gfn.order_mcmc(env, reward, thin=0)
+    with pytest.raises(ValueError, match="belief has 'g'"):
+        gfn.structure_report(path, found, belief={("g", "a"): 0.5})
+    large = gfn.StructureReward(np.random.default_rng(0).normal(size=(60, 30)))
+    with pytest.raises(ValueError, match="max_parents"):
+        gfn.order_mcmc(gfn.BayesianStructure(30), large)
 
 
 def test_samples_have_intervals_pictures_and_distances():
@@ -720,12 +766,21 @@ def test_samples_have_intervals_pictures_and_distances():
     wrong = lambda graph: sum(
         (graph[a, b], graph[b, a]) != ((a, b) == (0, 1), False) for a, b in [(0, 1), (0, 2), (1, 2)]
     )
-    assert gfn.expected_shd(samples, truth, names=found.names) == pytest.approx(
-        np.mean([wrong(g) for g in samples])
-    )
-    assert gfn.expected_shd(ALL3, [(0, 1)], weights=probs) == pytest.approx(
-        sum(p * wrong(g) for p, g in zip(probs, ALL3))
-    )
+    compared = gfn.compare_structures(samples, truth, names=found.names)
+    assert compared.expected_shd == pytest.approx(np.mean([wrong(g) for g in samples]))
+    known = np.array([[False, True, False], [False] * 3, [False] * 3])
+    off = ~np.eye(3, dtype=bool)
+    assert compared.brier == pytest.approx(((found.edge - known)[off] ** 2).mean())
+    f1 = [2 * (g & known).sum() / (g.sum() + 1) for g in samples]
+    assert compared.expected_f1 == pytest.approx(np.mean(f1))
+    assert compared.auroc == found.detection(truth).auroc and compared.auprc == found.detection(truth).auprc
+    weighted = gfn.compare_structures(ALL3, [(0, 1)], weights=probs)
+    assert weighted.expected_shd == pytest.approx(sum(p * wrong(g) for p, g in zip(probs, ALL3)))
+    # An edge of a class without v-structures is undirected, so its direction makes no difference.
+    one_edge = np.array([[[False] * 3, [True, False, False], [False] * 3]])
+    assert gfn.compare_structures(one_edge, [(0, 1)]).expected_shd == 1
+    class_level = gfn.compare_structures(one_edge, [(0, 1)], classes=True)
+    assert (class_level.expected_shd, class_level.expected_f1, class_level.auroc) == (0.0, 1.0, 1.0)
     others = found.edge[~np.eye(3, dtype=bool)]
     rank = (others < found.edge[0, 1]).sum() + ((others == found.edge[0, 1]).sum() - 1) / 2
     assert found.detection(truth).auroc == pytest.approx(rank / 5)
@@ -826,7 +881,7 @@ def test_later_changes_of_the_data_have_no_effect():
     ],
 )
 def test_edges_are_pairs_of_variables(edges, error, message):
-    refused(lambda: gfn.expected_shd(ALL3, edges), error, "truth " + message)
+    refused(lambda: gfn.compare_structures(ALL3, edges), error, "truth " + message)
     if isinstance(edges, list) and all(isinstance(edge, tuple) for edge in edges):
         make = lambda: gfn.BayesianStructure(3, forbidden=edges).initial()
         refused(make, (TypeError, ValueError), "BayesianStructure.forbidden (is|has)")

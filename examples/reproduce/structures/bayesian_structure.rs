@@ -2,15 +2,15 @@
 //! data are simulated, or read from a CSV file.
 
 use clap::builder::Resettable::Reset;
-use gfn::objective::{ModifiedDetailedBalance, NextExit};
-use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, Marginals, PairMatrix,
-    StructureConfig, expected_shd, most_probable,
-};
+use gfn::objective::{MaximumLikelihood, ModifiedDetailedBalance, NextExit};
+use gfn_dags::{AdjacencyFeatures, EdgeTransformer, EdgeTransformerConfig};
 
-use super::edges::{EdgeTable, exact_edges};
+use super::edges::exact_edges;
+use super::findings::Findings;
+use super::methods::{METHODS, Method, ORDER_STEPS, chain_data};
 use super::problem::{Problem, ProblemArgs, Score};
 use crate::prelude::*;
+use crate::run::task_flags::is_given;
 
 /// Train a policy to sample the structures of a Bayesian network from their posterior distribution
 #[derive(Args)]
@@ -18,6 +18,17 @@ use crate::prelude::*;
 pub(crate) struct Structures {
     #[command(flatten)]
     problem: ProblemArgs,
+    /// Method that samples structures. All but policy train nothing: --steps is then the number of steps of
+    /// each of four Markov chains, a quarter of as many steps before the first sample not counted, or the
+    /// number of restarts of greedy search
+    #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
+    by: Selection<Method>,
+    /// Number of steps of each of four Markov chains over orders of the variables. The policy learns from the
+    /// graphs of the chains by maximum likelihood, instead of from its own samples by --objective; 0 for the
+    /// latter. The default is 500,000 for 6 to 20 variables, and for more with --max-parents; otherwise, and
+    /// with --objective, --replay, --lag or --epsilon, 0
+    #[arg(long)]
+    chain_steps: Option<usize>,
     /// Network of the policy
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
     policy: Selection<Network>,
@@ -27,6 +38,10 @@ pub(crate) struct Structures {
     /// Number of final samples, if there are too many graphs to list all of them
     #[arg(long, default_value_t = 5_000)]
     graphs: usize,
+    /// Largest number of variables for which exact edge probabilities are summed, at most 20. Fourteen take
+    /// less than a second, and each further variable takes three times as long
+    #[arg(long, default_value_t = 14)]
+    exact_up_to: usize,
     #[command(flatten)]
     common: Common,
 }
@@ -70,6 +85,10 @@ const NETWORKS: &[Choice<Network>] = &[
     ("transformer", Network::Pairs, "Linear attention between the pairs of nodes, as in DAG-GFlowNet"),
 ];
 
+/// The flags of a policy that learns from its own samples.
+const OWN_SAMPLES: &[&str] = &["--objective", "--replay", "--lag", "--epsilon"];
+/// The largest number of nodes for which chains over orders list all parent sets of a node.
+const MAX_ORDERED: usize = 20;
 /// The largest number of nodes for which all acyclic graphs are listed.
 const MOST_LISTED: usize = 5;
 /// The largest number of graphs that are listed. There are 29,281 acyclic graphs of five nodes.
@@ -84,6 +103,14 @@ impl Structures {
         let is_uniform = self.common.backward.is_none_or(|backward| backward.name == "uniform");
         if !is_uniform && self.policy.name == "transformer" {
             refuse(&["--backward"], "--backward uniform, or --policy mlp, gnn or graph-transformer")?;
+        }
+        if self.chain_steps.is_some_and(|steps| steps > 0) {
+            refuse(
+                OWN_SAMPLES,
+                "a command without this flag, or with --chain-steps 0, because a policy that
+                learns from chains \
+                 learns by maximum likelihood from their graphs alone",
+            )?;
         }
         if self.problem.score == Score::Bde {
             refuse(
@@ -107,8 +134,63 @@ impl Structures {
     fn run_steps(&self, steps: Option<usize>) -> Result<()> {
         self.check()?;
         let common = &self.common;
-        let recipe = Recipe {
-            steps: steps.unwrap_or(4_000),
+        let mut run = Run::begin(common, Recipe { exact_up_to: EXACT_LIMIT, ..Recipe::default() })?;
+        let mut rng = run.rng();
+        let problem = self.problem.problem(&mut rng)?;
+        let n = problem.names.len();
+        let chain_steps = self.chain_steps(n);
+        run.recipe = self.recipe(n, chain_steps, steps);
+        run.config = common.trainer(&run.recipe);
+        let structures = problem.structures()?;
+        let reward = problem.reward(structures.env())?;
+        if self.by.value != Method::Policy {
+            let mut graphs = GraphStates::default();
+            let mut report = run.search(|| {
+                let steps = run.steps();
+                graphs = self.by.value.sample(&structures, &reward, steps, self.graphs, &mut rng)?;
+                Ok(())
+            })?;
+            return self.conclude(&problem, graphs, &mut report).and_then(|()| run.print(report));
+        }
+        let (policy, network) = self.policy(structures.env(), run.device, &mut rng)?;
+        if self.lag > 0 {
+            run.objective = || Ok(Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }));
+        }
+        let mut data = None;
+        if chain_steps > 0 {
+            data = Some(chain_data(&structures, &reward, chain_steps, &mut rng)?);
+            run.objective = || Ok(Box::new(MaximumLikelihood));
+            run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
+        }
+        let task =
+            json!({ "title": problem.title, "seed": common.seed, "nodes": n, "policy": self.policy.name });
+        let description = run.describe(task, &network);
+        let mut trainer = run.trainer(structures.into_env(), reward, policy, rng, &description)?;
+        if let Some(data) = data {
+            trainer = trainer.with_data(data);
+        }
+        if self.lag > 0 {
+            trainer = trainer.with_target_network(self.lag)?;
+        }
+        run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| match exact {
+            Some(exact) => self.finish(Findings::from_exact(&problem, exact)?, report),
+            None => self.conclude(&problem, evaluated(trainer, self.graphs)?, report),
+        })
+    }
+
+    /// Returns the number of steps of the chains that the policy learns from; 0 if it learns from its own
+    /// samples.
+    fn chain_steps(&self, n: usize) -> usize {
+        let can_list = n <= MAX_ORDERED || self.problem.max_parents.is_some();
+        let default = n > MOST_LISTED && can_list && !OWN_SAMPLES.iter().any(|flag| is_given(flag));
+        self.chain_steps.unwrap_or(if default { ORDER_STEPS } else { 0 })
+    }
+
+    /// Returns the defaults of training. `steps` is the default of `--steps` for a policy that learns from
+    /// its own samples.
+    fn recipe(&self, n: usize, chain_steps: usize, steps: Option<usize>) -> Recipe {
+        let own = Recipe {
+            steps: steps.unwrap_or(if n > MOST_LISTED { 2_000 } else { 4_000 }),
             batch: 128,
             replay: 10_000,
             buffer: NEWEST,
@@ -120,30 +202,53 @@ impl Structures {
             samples: 0,
             ..Recipe::default()
         };
-        let mut run = Run::begin(common, recipe)?;
-        let mut rng = run.rng();
-        let problem = self.problem.problem(&mut rng)?;
-        let n = problem.names.len();
-        if n > MOST_LISTED {
-            run.recipe.steps = steps.unwrap_or(2_000);
-            run.config = common.trainer(&run.recipe);
+        match self.by.value.default_steps() {
+            Some(steps) => Recipe { steps, ..own },
+            None if chain_steps > 0 => Recipe { steps: 2_000, batch: 32, replay: 0, lr: 2e-3, ..own },
+            None => own,
         }
-        let structures = BayesianStructure::new(StructureConfig::new(n))?;
-        let env = structures.env().clone();
-        let device = run.device;
+    }
+
+    /// Reports on sampled graphs.
+    fn conclude(&self, problem: &Problem, graphs: GraphStates, report: &mut Report) -> Result<()> {
+        let n_scores = problem.n_scores();
+        let structures = problem.structures()?;
+        let edges = exact_edges(&structures, &problem.reward(structures.env())?, self.exact_up_to)?;
+        let edges = edges.map(|summed| (summed.edge, summed.log_z));
+        let chains = self.by.value.n_chains();
+        self.finish(Findings::new(problem, graphs, None, edges)?.with_chains(chains), report)?;
+        // The exact probabilities need the scores of all parent sets, which the method may not have needed.
+        report.set("local_scores", n_scores);
+        Ok(())
+    }
+
+    fn finish(&self, findings: Findings<'_>, report: &mut Report) -> Result<()> {
+        findings.write(&self.common)?;
+        findings.print();
+        findings.report(report)
+    }
+
+    /// Builds the policy, and returns it with the settings of its network.
+    fn policy(
+        &self,
+        env: &GraphEnv,
+        device: Device,
+        rng: &mut Rng,
+    ) -> Result<(Box<dyn Policy<GraphEnv> + Send>, Value)> {
+        let common = &self.common;
         let float = Kind::Float;
-        let (policy, network): (Box<dyn Policy<GraphEnv> + Send>, Value) = match self.policy.value {
+        Ok(match self.policy.value {
             Network::Perceptron => {
                 let config = common.perceptron(BackwardPolicy::Uniform);
-                let features = AdjacencyFeatures::new(n);
+                let features = AdjacencyFeatures::new(env.initial_graphs()[0].n_nodes());
                 let network = json!(config);
-                (Box::new(MlpPolicy::new(&env, features, config, device, float, &mut rng)?), network)
+                (Box::new(MlpPolicy::new(env, features, config, device, float, rng)?), network)
             }
             Network::Messages(conv) => {
                 let config = common.graph_net(1, 128, BackwardPolicy::Uniform);
                 let config = GraphNetConfig { conv, identity: true, ..config };
                 let network = json!(config);
-                (Box::new(GraphPolicy(GraphNet::new(&env, config, device, float, &mut rng)?)), network)
+                (Box::new(GraphPolicy(GraphNet::new(env, config, device, float, rng)?)), network)
             }
             Network::Pairs => {
                 let mut config =
@@ -151,222 +256,8 @@ impl Structures {
                 config.layers = common.layers.unwrap_or(config.layers);
                 config.embedding = common.embedding.unwrap_or(config.embedding);
                 let network = json!(config);
-                (Box::new(GraphPolicy(EdgeTransformer::new(&env, config, device, float, &mut rng)?)), network)
+                (Box::new(GraphPolicy(EdgeTransformer::new(env, config, device, float, rng)?)), network)
             }
-        };
-        if self.lag > 0 {
-            run.objective = || Ok(Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }));
-        }
-        let reward = problem.reward(&env)?;
-        // The exact edge probabilities are computed before training, so that an error in the scores is
-        // reported early.
-        let is_summed = n > MOST_LISTED && members::is_first();
-        let edges = if is_summed { exact_edges(&structures, &reward)? } else { None };
-        let task =
-            json!({ "title": problem.title, "seed": common.seed, "nodes": n, "policy": self.policy.name });
-        let description = run.describe(task, &network);
-        let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
-        if self.lag > 0 {
-            trainer = trainer.with_target_network(self.lag)?;
-        }
-        run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| {
-            let findings = match exact {
-                Some(exact) => Findings::from_exact(&problem, exact)?,
-                None => {
-                    let graphs = evaluated(trainer, self.graphs)?;
-                    Findings::new(&problem, graphs, None, edges.map(|summed| (summed.edge, summed.log_z)))?
-                }
-            };
-            findings.write(common)?;
-            findings.print();
-            findings.report(report)
         })
-    }
-}
-
-/// The number of graphs in the drawn picture.
-const SHOWN: usize = 8;
-/// The largest number of nodes for which graphs are drawn. Larger graphs are unreadable.
-const MOST_DRAWN_NODES: usize = 30;
-/// The smallest probability of an edge in the graph in the DOT language.
-const PROBABLE: f64 = 0.5;
-
-/// The learned distribution of graphs. The distribution is given by all graphs with their probabilities, or
-/// by samples.
-struct Findings<'a> {
-    problem: &'a Problem,
-    states: GraphStates,
-    probs: Option<Vec<f64>>,
-    learned: Marginals,
-    exact_edges: Option<PairMatrix>,
-    /// The exact probabilities of edges, paths and Markov blankets; `None` unless all graphs are listed.
-    exact: Option<Marginals>,
-    top: Vec<(usize, f64)>,
-    log_z_true: Option<f64>,
-}
-
-impl<'a> Findings<'a> {
-    /// Builds the findings from all graphs and the policy's exact probabilities.
-    fn from_exact(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
-        let states = exact.graph.states().clone();
-        let probs = Some(exact.probs.clone());
-        let target = Marginals::from_graphs(&states, Some(&exact.target.probs))?;
-        let edges = (target.edge.clone(), exact.target.log_z);
-        Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
-    }
-
-    /// Builds the findings from graphs. If `probs` is given, `states` are all graphs, and `probs` their
-    /// probabilities. Otherwise `states` are samples. `exact_edges` holds the exact edge probabilities and
-    /// log Z, if these are known.
-    fn new(
-        problem: &'a Problem,
-        states: GraphStates,
-        probs: Option<Vec<f64>>,
-        exact_edges: Option<(PairMatrix, f64)>,
-    ) -> Result<Self> {
-        let (exact_edges, log_z_true) = exact_edges.unzip();
-        let learned = Marginals::from_graphs(&states, probs.as_deref())?;
-        let top = most_probable(&states, probs.as_deref(), SHOWN)?;
-        Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs })
-    }
-
-    /// Adds entries about edges, paths and Markov blankets to the report. An entry is null if its value is
-    /// unknown.
-    fn report(&self, report: &mut Report) -> Result<()> {
-        let learned = &self.learned;
-        let exact = self.exact.as_ref();
-        for (name, learned, exact) in [
-            ("edge", &learned.edge, self.exact_edges.as_ref()),
-            ("path", &learned.path, exact.map(|exact| &exact.path)),
-            ("markov_blanket", &learned.markov_blanket, exact.map(|exact| &exact.markov_blanket)),
-        ] {
-            let pearson = exact.map(|exact| learned.pearson(exact)).transpose()?.flatten();
-            report.set(&format!("{name}_pearson"), pearson);
-            report.set(&format!("{name}_rmse"), exact.map(|exact| learned.rmse(exact)).transpose()?);
-        }
-        let truth = self.problem.truth.as_ref().filter(|truth| !truth.is_empty());
-        let found = truth.map(|truth| learned.edge.detection(truth)).transpose()?;
-        let best =
-            truth.zip(self.exact_edges.as_ref()).map(|(truth, edges)| edges.detection(truth)).transpose()?;
-        let shd = truth.map(|truth| expected_shd(&self.states, self.probs.as_deref(), truth)).transpose()?;
-        report.extend(json!({ "expected_edges": learned.expected_edges, "expected_shd": shd,
-            "true_edges": self.problem.truth.as_ref().map(Vec::len), "log_z_true": self.log_z_true,
-            "auroc": found.map(|found| found.auroc), "auprc": found.map(|found| found.auprc),
-            "auroc_exact": best.map(|best| best.auroc), "auprc_exact": best.map(|best| best.auprc) }));
-        report.panels.extend(self.panels());
-        Ok(())
-    }
-
-    /// Returns the panels of the report: heat maps of edge probabilities, and plots of learned against exact
-    /// probabilities of edges, paths and Markov blankets.
-    fn panels(&self) -> Vec<Panel> {
-        let n = self.problem.names.len();
-        // A heat map begins with its lowest row. The rows are reversed, so that the map looks like a matrix:
-        // sources run from top to bottom, and targets from left to right.
-        let names = &self.problem.names;
-        let map = |title: &str, edges: &PairMatrix| {
-            Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied(), 1.0)
-                .labels("to", "from")
-                .colour_label("probability")
-                .names(names.iter().rev().cloned(), names.iter().cloned())
-        };
-        let mut panels = vec![map(&format!("edges, {}", self.origin()), &self.learned.edge)];
-        let mut against = |title: &str, exact: &PairMatrix, learned: &PairMatrix| {
-            panels.push(Panel::learned_against_target(
-                title,
-                exact.off_diagonal().into_iter().zip(learned.off_diagonal()),
-            ));
-        };
-        if let Some(exact) = &self.exact_edges {
-            against("marginals of edges", exact, &self.learned.edge);
-        }
-        if let Some(exact) = &self.exact {
-            against("marginals of paths", &exact.path, &self.learned.path);
-            against("marginals of Markov blankets", &exact.markov_blanket, &self.learned.markov_blanket);
-        }
-        panels.extend(self.exact_edges.as_ref().map(|exact| map("edges, exact", exact)));
-        panels
-    }
-
-    /// Writes the edge probabilities as CSV, with a line for each pair of variables. `low` and `high` are the
-    /// ends of the interval for the noise of sampling. Unknown numbers are empty.
-    fn write_edges(&self, path: &Path) -> Result<()> {
-        let wrong = |error: csv::Error| Error::file(path, error, "give a path of a file that can be written");
-        let learned = &self.learned.edge;
-        let mut columns = [Some(learned.clone()), None, None, self.exact_edges.clone()];
-        if self.probs.is_none() {
-            let (low, high) = learned.intervals(self.states.len())?;
-            (columns[1], columns[2]) = (Some(low), Some(high));
-        }
-        let mut table = csv::Writer::from_path(path).map_err(wrong)?;
-        table.write_record(["from", "to", "learned", "low", "high", "exact"]).map_err(wrong)?;
-        let names = &self.problem.names;
-        for (a, from) in names.iter().enumerate() {
-            for (b, to) in names.iter().enumerate().filter(|(b, _)| *b != a) {
-                let number = |column: &Option<PairMatrix>| column.as_ref().map(|p| p.get(a, b).to_string());
-                let numbers = columns.iter().map(|column| number(column).unwrap_or_default());
-                table.write_record([from, to].into_iter().cloned().chain(numbers)).map_err(wrong)?;
-            }
-        }
-        table.flush().map_err(|source| Error::io(path, source))
-    }
-
-    /// Writes the edge probabilities to a CSV file, and draws the most probable graphs.
-    fn write(&self, common: &Common) -> Result<()> {
-        let names = &self.problem.names;
-        common.write("edge_marginals.csv", |path| self.write_edges(path))?;
-        let dot = self.learned.edge.to_dot(names, PROBABLE)?;
-        common.write("edges.dot", |path| {
-            std::fs::write(path, &dot).map_err(|source| Error::io(path, source))
-        })?;
-        if self.problem.names.len() > MOST_DRAWN_NODES {
-            return Ok(());
-        }
-        let rows: Vec<usize> = self.top.iter().map(|(row, _)| *row).collect();
-        let graphs = self.states.select(&rows);
-        let labels = NodeLabels::Names(self.problem.names.clone());
-        let drawing = GraphDrawing { layout: Layout::Circle, labels, side: 260.0 };
-        let title = match self.probs {
-            Some(_) => "most probable graphs",
-            None => "most frequent graphs",
-        };
-        let mut sheet = PictureSheet::new(title, drawing.side);
-        for (graph, &(_, p)) in graphs.into_graphs().into_iter().zip(&self.top) {
-            let edges = format!("{} edges", graph.n_edges());
-            sheet = sheet.cell(drawing.draw(&graph), [self.probability(p), edges]);
-        }
-        common.draw("graphs", |path| sheet.write(path))
-    }
-
-    /// Returns the name of the learned probabilities in titles: `learned` if they are exact, otherwise a text
-    /// with the number of samples of which they are shares.
-    fn origin(&self) -> String {
-        match &self.probs {
-            Some(_) => "learned".into(),
-            None => format!("shares of {} samples", self.states.len()),
-        }
-    }
-
-    /// Returns the text for a graph's probability. If probabilities are shares of samples, the text tells how
-    /// many of the samples are this graph.
-    fn probability(&self, p: f64) -> String {
-        match &self.probs {
-            Some(_) => format!("p = {p:.4}"),
-            None => format!("{:.0} of {} samples", p * self.states.len() as f64, self.states.len()),
-        }
-    }
-
-    /// Prints a table of edge probabilities, and the most probable graphs.
-    fn print(&self) {
-        let names = &self.problem.names;
-        for &(row, p) in &self.top {
-            let edge = |(a, b): (u32, u32)| format!("{} -> {}", names[a as usize], names[b as usize]);
-            let edges: Vec<String> = self.states.graphs()[row].edges().map(edge).collect();
-            tell(format_args!("{}: {}", self.probability(p), edges.join(", ")));
-        }
-        let samples = self.probs.is_none().then(|| self.states.len());
-        let table =
-            EdgeTable { names, samples, learned: &self.learned.edge, exact: self.exact_edges.as_ref() };
-        tell(format_args!("\n{table}"));
     }
 }

@@ -2,17 +2,18 @@
 
 use std::fmt;
 
-use gfn_dags::{BayesianStructure, DagReward, EdgeMarginals, LocalScore, MAX_SUMMED_NODES, PairMatrix};
+use gfn_dags::{BayesianStructure, DagReward, EdgeMarginals, LocalScore, PairMatrix};
 
 use crate::prelude::*;
 
-/// Computes the posterior probability of each edge as a sum over all graphs. Returns `None` for more than 14
-/// variables, and if cancellation makes the sum too inaccurate.
+/// Computes the posterior probability of each edge as a sum over all graphs. Returns `None` for more than
+/// `up_to` variables, and if cancellation makes the sum too inaccurate.
 pub(super) fn exact_edges<S: LocalScore>(
     env: &BayesianStructure,
     reward: &DagReward<S>,
+    up_to: usize,
 ) -> Result<Option<EdgeMarginals>> {
-    if env.n_nodes() > MAX_SUMMED_NODES {
+    if env.n_nodes() > up_to {
         return Ok(None);
     }
     match EdgeMarginals::sum(env, reward) {
@@ -73,9 +74,8 @@ impl fmt::Display for EdgeTable<'_> {
             }
             None => write!(
                 f,
-                "Nothing says how much that is: exact ones are summed for up to {MAX_SUMMED_NODES} \
-                 variables, if not too much cancels.\nRepeat with another --seed and more --steps, and \
-                 believe what stays."
+                "Nothing says how much that is: exact ones are summed for up to --exact-up-to variables, if \
+                 not too much cancels.\nRepeat with another --seed and more --steps, and believe what stays."
             ),
         }
     }

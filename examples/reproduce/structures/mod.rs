@@ -2,4 +2,7 @@
 
 pub(crate) mod bayesian_structure;
 mod edges;
+mod findings;
+mod methods;
+mod page;
 pub(crate) mod problem;

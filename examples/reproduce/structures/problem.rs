@@ -3,7 +3,8 @@
 
 use gfn_dags::{
     BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData,
-    GraphLaw, LinearGaussianBic, LocalScore, Sem, SemConfig, StructureConfig, StructurePrior, named_edges,
+    GraphLaw, LinearGaussianBic, LocalScore, PairMatrix, Sem, SemConfig, StructureConfig, StructurePrior,
+    held_out_log_likelihoods, log_model_average, most_probable, named_edges,
 };
 
 use crate::prelude::*;
@@ -17,6 +18,16 @@ pub(crate) struct ProblemArgs {
     /// Expected number of edges of the simulated network, which is an Erdos-Renyi graph
     #[arg(long, default_value_t = 5.0, conflicts_with = "data")]
     edges: f64,
+    /// Number of simulated observations
+    #[arg(long, default_value_t = 100, conflicts_with = "data")]
+    rows: usize,
+    /// Number of observations that are set aside, and whose likelihood is reported: further simulated ones,
+    /// or random rows of the file
+    #[arg(long, default_value_t = 0)]
+    held_out: usize,
+    /// Largest number of parents of a node; no limit by default
+    #[arg(long)]
+    pub(super) max_parents: Option<usize>,
     /// CSV file with a header and observations, which are used instead of simulated data. For the scores bge
     /// and bic the columns are standardised
     #[arg(long)]
@@ -29,6 +40,11 @@ pub(crate) struct ProblemArgs {
     /// effect on each line
     #[arg(long, requires = "data")]
     truth: Option<PathBuf>,
+    /// CSV file with the edge probabilities that you expect: a header, then a cause, an effect and a
+    /// probability on each line. The report compares them with what the data say; they have no influence on
+    /// it
+    #[arg(long, requires = "data")]
+    belief: Option<PathBuf>,
     /// Take the logarithm of the data before they are standardised, for the scores bge and bic
     #[arg(long, requires = "data")]
     log: bool,
@@ -57,11 +73,14 @@ pub(crate) struct Problem {
     pub(super) names: Vec<String>,
     pub(super) title: String,
     pub(super) truth: Option<Vec<(u32, u32)>>,
+    /// The edge probabilities that the user expected.
+    pub(super) belief: Option<PairMatrix>,
+    max_parents: Option<usize>,
     scores: Scores,
+    /// The number of observations that were set aside, and the score of all observations.
+    held_out: Option<(usize, Box<dyn LocalScore>)>,
 }
 
-/// The number of simulated observations.
-const OBSERVATIONS: usize = 100;
 /// The standard deviation of the noise in simulated data. The weights of edges are drawn from N(0, 1).
 const NOISE: f64 = 0.1;
 /// The largest number of nodes for which the scores of all sets of parents are computed before training.
@@ -75,20 +94,73 @@ impl ProblemArgs {
     /// Simulates data for `nodes` variables, with the default values of all other flags. Returns the problem
     /// of these data.
     pub(crate) fn simulated(nodes: usize, rng: &mut Rng) -> Result<Problem> {
-        let edges = 5.0;
-        let score = Score::Bge;
-        Self { nodes, edges, data: None, interventions: None, truth: None, log: false, score }.problem(rng)
+        let args = Self {
+            nodes,
+            edges: 5.0,
+            rows: 100,
+            held_out: 0,
+            max_parents: None,
+            data: None,
+            interventions: None,
+            truth: None,
+            belief: None,
+            log: false,
+            score: Score::Bge,
+        };
+        args.problem(rng)
     }
 
     pub(super) fn problem(&self, rng: &mut Rng) -> Result<Problem> {
-        let Some(path) = &self.data else {
-            // The data are simulated as in torchgfn and jax-dag-gflownet: a linear Gaussian model on an
-            // Erdos-Renyi graph.
-            let truth = GraphLaw::ErdosRenyi { edges: self.edges }.draw(self.nodes, rng)?;
-            let edges = truth.edges().collect();
-            let data = Sem::draw(truth, SemConfig::Linear, NOISE, rng)?.sample(OBSERVATIONS, rng)?;
-            return self.problem_from_numbers(&data, Some(edges));
+        let (table, truth) = match &self.data {
+            Some(path) => {
+                let table = self.read(path)?;
+                let truth = self.known_edges(table.names())?;
+                (table, truth)
+            }
+            None => {
+                // The data are simulated as in torchgfn and jax-dag-gflownet: a linear Gaussian model on an
+                // Erdos-Renyi graph.
+                let truth = GraphLaw::ErdosRenyi { edges: self.edges }.draw(self.nodes, rng)?;
+                let edges = truth.edges().collect();
+                let model = Sem::draw(truth, SemConfig::Linear, NOISE, rng)?;
+                (Table::Numbers(model.sample(self.rows + self.held_out, rng)?), Some(edges))
+            }
         };
+        let table = match table {
+            Table::Numbers(data) if self.score == Score::Bde => Table::Classes(data.discretised(LEVELS)?),
+            table => table,
+        };
+        let n = table.names().len();
+        let mut rows: Vec<usize> = (0..table.n_rows()).collect();
+        if self.held_out > 0 && self.data.is_some() {
+            for i in (1..rows.len()).rev() {
+                rows.swap(i, rng.below(i + 1));
+            }
+        }
+        let Some(n_rows) = table.n_rows().checked_sub(self.held_out).filter(|rows| *rows > 0) else {
+            let expected = "fewer rows than the file has, so that some are left to learn from";
+            return Err(Error::config("--held-out", self.held_out, expected));
+        };
+        let training = table.select(&rows[..n_rows])?;
+        let is_file = self.data.is_some();
+        let score = training.score(self.score, is_file.then_some(&training))?;
+        let held_out = match self.held_out {
+            0 => None,
+            rows => Some((rows, table.score(self.score, is_file.then_some(&training))?)),
+        };
+        let is_ahead = n <= MAX_SCORED_AHEAD;
+        let scores =
+            if is_ahead { CachedScores::ahead(score, self.max_parents)? } else { CachedScores::new(score) };
+        let title = format!("{n} variables, {n_rows} observations, score {}", name_of(self.score));
+        let names = table.names().to_vec();
+        let belief = self.belief.as_deref().map(|path| read_belief(path, &names)).transpose()?;
+        let max_parents = self.max_parents;
+        Ok(Problem { names, title, truth, belief, max_parents, scores: Arc::new(scores), held_out })
+    }
+
+    /// Reads the file of observations: as classes for the score bde if all variables are discrete, otherwise
+    /// as numbers.
+    fn read(&self, path: &Path) -> Result<Table> {
         let column = self.interventions.as_deref();
         let numbers = match column {
             None => ContinuousData::read(path),
@@ -100,51 +172,15 @@ impl ProblemArgs {
                 Some(column) => DiscreteData::read_with_interventions(path, column),
             };
             match (classes, &numbers) {
-                (Ok(classes), _) if are_classes(&classes) => {
-                    let names = classes.names().to_vec();
-                    let rows = classes.n_rows();
-                    let truth = self.known_edges(&names)?;
-                    return self.with_score(
-                        names,
-                        rows,
-                        truth,
-                        Box::new(Bde::new(classes, BdeConfig::default())?),
-                    );
-                }
+                (Ok(classes), _) if are_classes(&classes) => return Ok(Table::Classes(classes)),
                 // The file can be read neither as classes nor as numbers. The score bde needs classes, so
                 // only the error about classes is returned.
                 (Err(error), Err(_)) => return Err(error),
                 _ => {}
             }
         }
-        let mut data = numbers?;
-        if self.log {
-            data = data.map(f64::ln)?;
-        }
-        let truth = self.known_edges(data.names())?;
-        self.problem_from_numbers(&data.standardised()?, truth)
-    }
-
-    fn problem_from_numbers(&self, data: &ContinuousData, truth: Option<Vec<(u32, u32)>>) -> Result<Problem> {
-        let score: Box<dyn LocalScore> = match self.score {
-            Score::Bic => Box::new(LinearGaussianBic::new(data)?),
-            Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
-            Score::Bge => Box::new(Bge::new(data, BgeConfig::default())?),
-        };
-        self.with_score(data.names().to_vec(), data.n_rows(), truth, score)
-    }
-
-    fn with_score(
-        &self,
-        names: Vec<String>,
-        rows: usize,
-        truth: Option<Vec<(u32, u32)>>,
-        score: Box<dyn LocalScore>,
-    ) -> Result<Problem> {
-        let is_ahead = names.len() <= MAX_SCORED_AHEAD;
-        let scores = if is_ahead { CachedScores::ahead(score, None)? } else { CachedScores::new(score) };
-        let title = format!("{} variables, {rows} observations, score {}", names.len(), name_of(self.score));
-        Ok(Problem { names, title, truth, scores: Arc::new(scores) })
+        let data = numbers?;
+        Ok(Table::Numbers(if self.log { data.map(f64::ln)? } else { data }))
     }
 
     fn known_edges(&self, names: &[String]) -> Result<Option<Vec<(u32, u32)>>> {
@@ -154,10 +190,58 @@ impl ProblemArgs {
     }
 }
 
+/// Observations of numbers or of classes.
+enum Table {
+    Numbers(ContinuousData),
+    Classes(DiscreteData),
+}
+
+impl Table {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::Numbers(data) => data.names(),
+            Self::Classes(data) => data.names(),
+        }
+    }
+
+    fn n_rows(&self) -> usize {
+        match self {
+            Self::Numbers(data) => data.n_rows(),
+            Self::Classes(data) => data.n_rows(),
+        }
+    }
+
+    fn select(&self, rows: &[usize]) -> Result<Self> {
+        Ok(match self {
+            Self::Numbers(data) => Self::Numbers(data.select(rows)?),
+            Self::Classes(data) => Self::Classes(data.select(rows)?),
+        })
+    }
+
+    /// Returns the score of the observations. If `training` is given, numbers are standardised as these
+    /// observations are.
+    fn score(&self, score: Score, training: Option<&Self>) -> Result<Box<dyn LocalScore>> {
+        let data = match self {
+            Self::Classes(data) => return Ok(Box::new(Bde::new(data.clone(), BdeConfig::default())?)),
+            Self::Numbers(data) => data,
+        };
+        let data = match training {
+            Some(Self::Numbers(training)) => data.standardised_like(training)?,
+            _ => data.clone(),
+        };
+        Ok(match score {
+            Score::Bic => Box::new(LinearGaussianBic::new(&data)?),
+            _ => Box::new(Bge::new(&data, BgeConfig::default())?),
+        })
+    }
+}
+
 impl Problem {
     /// Returns the environment of all acyclic graphs whose nodes are the variables.
-    pub(crate) fn env(&self) -> Result<GraphEnv> {
-        Ok(BayesianStructure::new(StructureConfig::new(self.names.len()))?.into_env())
+    pub(crate) fn structures(&self) -> Result<BayesianStructure> {
+        let config =
+            StructureConfig { max_parents: self.max_parents, ..StructureConfig::new(self.names.len()) };
+        BayesianStructure::new(config)
     }
 
     /// Returns the reward of a graph: its posterior probability divided by that of the environment's initial
@@ -165,6 +249,56 @@ impl Problem {
     pub(crate) fn reward(&self, env: &GraphEnv) -> Result<DagReward<Scores>> {
         DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])
     }
+
+    /// Returns a sentence about the data and the prior, for the page of the report.
+    pub(super) fn provenance(&self) -> String {
+        let rows = self.held_out.as_ref().map_or(0, |(rows, _)| *rows);
+        let limit =
+            self.max_parents.map_or(String::new(), |most| format!(" with at most {most} parents of a node"));
+        format!("Prior: all acyclic graphs{limit} are equally probable. Observations set aside: {rows}.")
+    }
+
+    /// Returns the number of local scores that have been computed.
+    pub(super) fn n_scores(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// Returns the log-likelihood of an observation that was set aside, under the average of weighted graphs:
+    /// the mean over these observations. Returns `None` if no observations were set aside.
+    pub(super) fn held_out(&self, states: &GraphStates, weights: Option<&[f64]>) -> Result<Option<f64>> {
+        let Some((rows, all)) = &self.held_out else { return Ok(None) };
+        let top = most_probable(states, weights, usize::MAX)?;
+        let (distinct, weights): (Vec<usize>, Vec<f64>) = top.into_iter().unzip();
+        let states = states.select(&distinct);
+        let values = held_out_log_likelihoods(&states, &*self.scores, all)?;
+        Ok(Some(log_model_average(&states, Some(&weights), &values)? / *rows as f64))
+    }
+}
+
+/// Reads the edge probabilities that the user expects. Edges that aren't listed have the probability 0.
+fn read_belief(path: &Path, names: &[String]) -> Result<PairMatrix> {
+    let wrong = |problem: String| {
+        let remedy = "give a header, then a cause, an effect and a probability from 0 to 1 on each line";
+        Error::file(path, problem, remedy)
+    };
+    let mut out = PairMatrix::zeros(names.len());
+    let mut table = csv::Reader::from_path(path).map_err(|error| wrong(error.to_string()))?;
+    for line in table.records() {
+        let line = line.map_err(|error| wrong(error.to_string()))?;
+        let node = |column: usize| {
+            let name = line.get(column).unwrap_or_default().trim();
+            let found = names.iter().position(|other| other == name);
+            found.ok_or_else(|| wrong(format!("`{name}` isn't one of the variables {}", names.join(", "))))
+        };
+        let a = node(0)?;
+        let b = node(1)?;
+        let p = line.get(2).unwrap_or_default().trim();
+        match p.parse::<f64>() {
+            Ok(value) if (0.0..=1.0).contains(&value) && a != b => out.set(a, b, value),
+            _ => return Err(wrong(format!("the edge {} -> {} with `{p}`", names[a], names[b]))),
+        }
+    }
+    Ok(out)
 }
 
 /// Returns `true` if all variables are discrete, with words or a few different whole numbers as values. A

@@ -13,8 +13,9 @@
 //! | reward | [`DagReward`]: the scores and a [`StructurePrior`], of a whole graph or as the change by an edge |
 //! | environment | [`BayesianStructure`], rules of [`GraphEnv`](gfn::graph::GraphEnv), with the expert knowledge of a [`StructureConfig`] |
 //! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) with a graph network: [`GraphNet`](gfn::nn::GraphNet), or [`EdgeTransformer`] with attention between pairs of nodes |
-//! | exact posterior | [`ExactPosterior`] to 5 nodes (6 takes long), [`EdgeMarginals`] to 14 |
-//! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
+//! | baselines, and data for a policy | [`OrderSamples`] and [`greedy_search`] |
+//! | exact posterior | [`ExactPosterior`] to 5 nodes (6 takes long), [`EdgeMarginals`] to 20 |
+//! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`EdgeComparison`] with known edges, of graphs or of their [`cpdags`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
 //! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution) computes the
 //! exact distribution of a policy over all graphs, if there are few nodes.
@@ -50,6 +51,7 @@ mod policy;
 mod posterior;
 mod reward;
 mod scores;
+mod search;
 
 pub use data::{
     ContinuousData, DiscreteData, DiscreteNetwork, FromTable, GraphLaw, Labels, Mechanism, Observations, Sem,
@@ -58,10 +60,11 @@ pub use data::{
 pub use env::{AddArc, Ancestry, BayesianStructure, MAX_NODES, NodeSet, StructureConfig, acyclic};
 pub use policy::{AdjacencyFeatures, EdgeTransformer, EdgeTransformerConfig};
 pub use posterior::{
-    Detection, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
-    held_out_log_likelihoods, log_model_average, most_probable,
+    Detection, EdgeComparison, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, cpdag,
+    cpdags, held_out_log_likelihoods, log_model_average, most_probable,
 };
 pub use reward::DagReward;
 pub use scores::{
     Bde, BdeConfig, Bge, BgeConfig, CachedScores, CellPrior, LinearGaussianBic, LocalScore, StructurePrior,
 };
+pub use search::{OrderChain, OrderSamples, greedy_search, log_linear_extensions, order_weights};

@@ -83,7 +83,7 @@ fn cancellation_is_guarded() {
         (1, 1.0),
         (6, 3_781_503.0),
         (9, 1_213_442_454_842_881.0),
-        (MAX_SUMMED_NODES, 1_439_428_141_044_398_334_941_790_719_839_535_103.0),
+        (14, 1_439_428_141_044_398_334_941_790_719_839_535_103.0),
     ] {
         let summed = sum(n, 0.0).unwrap();
         let expected: f64 = count;
@@ -102,7 +102,7 @@ fn cancellation_is_guarded() {
             summed.edge
         );
     }
-    assert!(matches!(sum(15, 0.0), Err(Error::Config { .. })));
+    assert!(matches!(sum(MAX_SUMMED_NODES + 1, 0.0), Err(Error::Config { .. })));
     assert!(matches!(sum(4, f64::NAN), Err(Error::NonFinite { .. })));
     // At 1e20 two neighbouring numbers of type `f64` differ by 16,384, so differences of scores are lost. The
     // sum must be refused.
@@ -163,7 +163,7 @@ fn more_data_finds_the_truth() {
     let few = posterior(8);
     let many = posterior(400);
     let shd = |posterior: &ExactPosterior| {
-        expected_shd(posterior.states(), Some(posterior.probs()), &truth).unwrap()
+        EdgeComparison::new(posterior.states(), Some(posterior.probs()), &truth).unwrap().expected_shd
     };
     assert!(shd(&many) < shd(&few) && shd(&many) < 4.0, "{} {}", shd(&many), shd(&few));
     let found = many.marginals().unwrap().edge.detection(&truth).unwrap();
@@ -285,13 +285,13 @@ fn what_cannot_be_compared_is_refused() {
     assert!(Marginals::from_graphs(&dags, Some(&[1.0, -0.5])).is_err());
     assert!(Marginals::from_graphs(&dags, Some(&[0.0, 0.0])).is_err());
     assert!(Marginals::from_graphs(&dags.select(&[]), None).is_err());
-    assert!(expected_shd(&dags, None, &[(0, 3)]).is_err());
+    assert!(EdgeComparison::new(&dags, None, &[(0, 3)]).is_err());
     // Samples whose graphs have different numbers of nodes, and samples that contain a graph with a cycle,
     // must be refused.
     let mut mixed = dags.clone();
     mixed.append(super::graphs(4, &[&[(0, 3)]]));
     assert!(matches!(Marginals::from_graphs(&mixed, None), Err(Error::Shape { .. })));
-    assert!(matches!(expected_shd(&mixed, None, &[(0, 1)]), Err(Error::Shape { .. })));
+    assert!(matches!(EdgeComparison::new(&mixed, None, &[(0, 1)]), Err(Error::Shape { .. })));
     let mut cyclic = dags.graphs()[0].clone();
     cyclic.add_edge(1, 0, Default::default()).unwrap();
     assert!(matches!(Marginals::from_graphs(&vec![cyclic].into(), None), Err(Error::Contract { .. })));

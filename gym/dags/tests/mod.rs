@@ -10,6 +10,7 @@ mod bayesian_scores;
 mod bayesian_structure;
 mod bayesian_training;
 mod edge_transformer;
+mod search;
 mod sums;
 mod tensors;
 

@@ -558,6 +558,65 @@ class StructureMarginals(_Result):
         return f"StructureMarginals({len(self.names)} variables, {self.expected_edges:.2f} edges, {source})"
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EdgeComparison(_Result):
+    """Distances of a distribution over structures from the edges of a known graph.
+
+    >>> chain = np.zeros((1, 3, 3), dtype=bool)
+    >>> chain[0, 0, 1] = chain[0, 1, 2] = True
+    >>> reverse = gfn.compare_structures(chain, [(2, 1), (1, 0)])
+    >>> reverse.expected_shd, gfn.compare_structures(chain, [(2, 1), (1, 0)], classes=True).expected_shd
+    (2.0, 0.0)
+    """
+
+    expected_shd: float
+    """The expected structural Hamming distance: the number of pairs of variables whose edge is missing,
+    superfluous or in another direction."""
+    expected_f1: float
+    """The expected F1 score of a structure's edges, from 0 to 1. It is 1 if neither has an edge."""
+    brier: float
+    """The mean over ordered pairs of variables of the squared difference between the probability of an edge,
+    and 1 for known edges or 0 for other pairs."""
+    auroc: float | None
+    """The area under the ROC curve of the edge probabilities. None if no pair or every pair is an edge."""
+    auprc: float | None
+    """The area under the precision-recall curve (average precision). None as for `auroc`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OrderSamples(_Result):
+    """Structures from independent Markov chains over orders of the variables (`order_mcmc`).
+
+    >>> data = np.random.default_rng(0).normal(size=(50, 3))
+    >>> found = gfn.order_mcmc(gfn.BayesianStructure(3), gfn.StructureReward(data), chains=2, samples=100)
+    >>> found.chains.shape, found.graphs.shape, found.is_corrected
+    ((2, 100, 3, 3), (200, 3, 3), True)
+    """
+
+    names: list[str]
+    """The names of the variables."""
+    chains: npt.NDArray[np.bool_]
+    """Adjacency matrices, `[chain, sample, from, to]`."""
+    is_corrected: bool
+    """True if the graphs are samples of the posterior. False if a graph counts once for each order of the
+    variables that it fits, because these orders are too many to count."""
+
+    @property
+    def graphs(self) -> npt.NDArray[np.bool_]:
+        """The adjacency matrices of all chains, `[sample, from, to]`."""
+        return self.chains.reshape(-1, *self.chains.shape[2:])
+
+    def intervals(self) -> tuple[_Numbers, _Numbers]:
+        """Returns the lower and the upper ends of 95 % confidence intervals of the edge probabilities: the
+        mean of the chains plus and minus the t quantile times its standard error. They need at least two
+        chains, and don't cover an error that all chains share."""
+        return _gfn.edge_intervals_between([chain.mean(axis=0) for chain in self.chains])
+
+    def __repr__(self) -> str:
+        n_chains, n_samples, n, _ = self.chains.shape
+        return f"OrderSamples({n} variables, {n_chains} chains of {n_samples} samples)"
+
+
 # The classes of values that are results themselves, by the value's name. The extension returns such a value
 # as a dictionary.
 _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {

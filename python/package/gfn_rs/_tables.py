@@ -166,14 +166,28 @@ def encode_levels(name: str, levels: Sequence[Any], column: Any) -> npt.NDArray[
     return np.array([place[value] for value in values])
 
 
-def check_no_categories(data: Any) -> None:
-    """Raises an error for a data frame with a column of pandas categories, which aren't numbers even if their
-    names are."""
-    for name, kind in zip(getattr(data, "columns", ()), getattr(data, "dtypes", ())):
-        if str(kind) == "category":
+def check_complete(data: Any) -> None:
+    """Raises an error for data with a missing entry: None, NaN, or the NA of pandas."""
+    for name, column in named_columns(data):
+        count = sum(is_missing(value) for value in column.tolist())
+        if count:
+            raise ValueError(
+                f"column {name!r} of data has {count} missing values of {len(column)}: expected a value in "
+                "each row; leave the rows out if few are missing, or fill in several complete tables and "
+                "pool the results (multiple imputation, in the chapter on structures in Python)"
+            )
+
+
+def check_numeric(data: Any) -> None:
+    """Raises an error for data with a column of pandas categories or of texts. Categories aren't numbers even
+    if their names are."""
+    for name, column in named_columns(data):
+        kind = "categories" if str(column.dtype) == "category" else "texts"
+        is_text = column.dtype.kind in "OUT" and any(isinstance(value, str) for value in column.tolist())
+        if kind == "categories" or is_text:
             raise TypeError(
-                f"column {str(name)!r} of data has categories: expected numbers for this score; convert the "
-                "column to numbers, or use score='bde'"
+                f"column {name!r} of data has {kind}: expected numbers for this score; convert the column to "
+                "numbers, or use score='bde', with bins for the columns of numbers"
             )
 
 
@@ -233,13 +247,7 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
 def _find_categories(name: str, column: Any) -> tuple[list[Any], npt.NDArray[Any]]:
     """Returns the categories that occur in a column of a pandas data frame, and the index of each
     observation's category."""
-    codes = np.asarray(column.cat.codes)
-    if (codes < 0).any():
-        raise ValueError(
-            f"column {name!r} of data has a missing category: expected a category in each row; fill it in, "
-            "or leave the row out"
-        )
-    kept, places = np.unique(codes, return_inverse=True)
+    kept, places = np.unique(np.asarray(column.cat.codes), return_inverse=True)
     categories = column.cat.categories.tolist()
     return [categories[k] for k in kept], places
 

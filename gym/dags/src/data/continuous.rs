@@ -65,24 +65,43 @@ impl ContinuousData {
     /// # Errors
     /// [`Error::Config`] for fewer than two rows, and for a constant variable.
     pub fn standardised(&self) -> Result<Self> {
-        let n = self.n_variables();
-        let rows = self.n_rows();
+        self.standardised_like(self)
+    }
+
+    /// Shifts and scales each variable by the numbers that [`standardise`](Self::standardised) the variables
+    /// of another table, such as the training data of this held-out data.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of variables; [`Error::Config`] if the other table has fewer than
+    /// two rows or a constant variable.
+    pub fn standardised_like(&self, reference: &Self) -> Result<Self> {
+        let n = reference.n_variables();
+        let rows = reference.n_rows();
+        if self.n_variables() != n {
+            let remedy = "give tables of the same variables";
+            return Err(Error::shape(
+                "a table to standardise",
+                [n as i64],
+                [self.n_variables() as i64],
+                remedy,
+            ));
+        }
         if rows < 2 {
             let got = rows.to_string();
             return Err(Error::config("the number of observations", got, "at least two"));
         }
-        self.check_varying(&(0..rows).collect::<Vec<_>>())?;
+        reference.check_varying(&(0..rows).collect::<Vec<_>>())?;
         let mut out = self.clone();
         for variable in 0..n {
-            let mut column = self.column(variable);
+            let mut column = reference.column(variable);
             let scale = power_of_two(column.iter().fold(0.0, |most, x| x.abs().max(most)));
             for x in &mut column {
                 *x /= scale;
             }
             let mean = column.iter().sum::<f64>() / rows as f64;
             let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
-            for (row, x) in column.iter().enumerate() {
-                out.cells[row * n + variable] = (x - mean) / variance.sqrt();
+            for (row, x) in self.column(variable).into_iter().enumerate() {
+                out.cells[row * n + variable] = (x / scale - mean) / variance.sqrt();
             }
         }
         Ok(out)

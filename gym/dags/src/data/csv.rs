@@ -15,7 +15,8 @@ const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", 
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str = "a header with a name for each variable, then lines with one value for each of them, \
-    none of them missing";
+    none of them missing: the guide's chapter on structures shows how to fill in missing values (multiple \
+    imputation), and how to score tables of numbers and words (levels)";
 
 /// A CSV table with a header, whose cells haven't been converted to values yet.
 #[derive(Debug)]
@@ -170,7 +171,8 @@ fn read_file<T>(path: &Path, read: impl FnOnce(std::fs::File) -> Result<T>) -> R
             path,
             format!("line {line}: {problem}"),
             "write a header with a name for each variable, then lines with one value for each of them, none \
-             of them missing",
+             of them missing; the guide's chapter on structures shows how to fill in missing values \
+             (multiple imputation), and how to score tables of numbers and words (levels)",
         ),
         other => other,
     })

@@ -136,7 +136,12 @@ impl Ancestry {
         let mut nodes: Vec<usize> = (0..self.n_nodes()).collect();
         // A node has more ancestors than each of its ancestors, so nodes can be sorted by their number of
         // ancestors.
-        nodes.sort_by_key(|&node| self.ancestors[node].len());
+        nodes.sort_by_key(|&node| self.n_ancestors(node));
         nodes
+    }
+
+    /// Returns the number of ancestors of a node, including the node itself.
+    pub(crate) fn n_ancestors(&self, node: usize) -> usize {
+        self.ancestors[node].len()
     }
 }

@@ -6,6 +6,7 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::ancestry::parent_sets;
+use super::node_set::{count_subsets, subsets};
 use super::{NodeSet, acyclic, check_size};
 
 /// The number of nodes of a [`BayesianStructure`](super::BayesianStructure), and expert knowledge about its
@@ -63,8 +64,40 @@ impl StructureConfig {
         Ok(initial)
     }
 
+    /// Returns `true` if an edge from `a` to `b` isn't forbidden and `b`, which has the given parents, may
+    /// have one more.
+    pub(crate) fn permits(&self, a: usize, b: usize, parents: &NodeSet) -> bool {
+        self.max_parents.is_none_or(|most| parents.len() < most)
+            && !self.forbidden.contains(&(a as u32, b as u32))
+    }
+
+    /// Returns the nodes that a node must have as parents, the nodes that it may have in addition, and the
+    /// largest number of the latter.
+    fn parent_choices(&self, node: usize) -> (NodeSet, Vec<usize>, usize) {
+        let required = Self::sources(&self.required, node);
+        let excluded = Self::sources(&self.forbidden, node).union(required).with(node);
+        let optional: Vec<usize> = (0..self.nodes).filter(|&other| !excluded.contains(other)).collect();
+        let most = self.max_parents.map_or(optional.len(), |most| most.saturating_sub(required.len()));
+        let most = most.min(optional.len());
+        (required, optional, most)
+    }
+
+    /// Lists the permitted parent sets of a node.
+    pub(crate) fn parent_sets(&self, node: usize) -> impl Iterator<Item = NodeSet> + use<> {
+        let (required, optional, most) = self.parent_choices(node);
+        subsets(&optional, most).into_iter().map(move |set| set.union(required))
+    }
+
+    /// Returns the number of permitted parent sets of all nodes; `None` if it doesn't fit into a `usize`.
+    pub(crate) fn count_parent_sets(&self) -> Option<usize> {
+        (0..self.nodes).try_fold(0usize, |sum, node| {
+            let (_, optional, most) = self.parent_choices(node);
+            sum.checked_add(count_subsets(optional.len(), most)?)
+        })
+    }
+
     /// Returns the nodes from which one of the given edges leads to `node`.
-    pub(crate) fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
+    fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
         edges.iter().filter(|edge| edge.1 as usize == node).map(|edge| edge.0 as usize).collect()
     }
 }

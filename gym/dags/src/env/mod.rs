@@ -13,6 +13,7 @@ pub(crate) use ancestry::parent_sets;
 pub use ancestry::{Ancestry, MAX_NODES, acyclic};
 pub use config::StructureConfig;
 pub use node_set::NodeSet;
+pub(crate) use node_set::{count_subsets, subsets};
 pub use structure::BayesianStructure;
 
 use gfn::{Error, Result};

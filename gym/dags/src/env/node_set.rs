@@ -106,3 +106,26 @@ impl FromIterator<usize> for NodeSet {
         nodes.into_iter().fold(Self::EMPTY, Self::with)
     }
 }
+
+/// Returns all subsets of `nodes` that have at most `most` nodes.
+pub(crate) fn subsets(nodes: &[usize], most: usize) -> Vec<NodeSet> {
+    let mut out = vec![NodeSet::EMPTY];
+    let mut last = vec![(0, NodeSet::EMPTY)];
+    for _ in 0..most {
+        let longer =
+            |&(from, set): &(usize, NodeSet)| (from..nodes.len()).map(move |k| (k + 1, set.with(nodes[k])));
+        last = last.iter().flat_map(longer).collect();
+        out.extend(last.iter().map(|(_, set)| *set));
+    }
+    out
+}
+
+/// Returns the number of subsets of `n` nodes that have at most `most` nodes; `None` if it doesn't fit into a
+/// `usize`.
+pub(crate) fn count_subsets(n: usize, most: usize) -> Option<usize> {
+    (0..=most).try_fold(0usize, |sum, k| sum.checked_add(binomial(n, k)?))
+}
+
+fn binomial(n: usize, k: usize) -> Option<usize> {
+    (0..k).try_fold(1usize, |product, i| Some(product.checked_mul(n - i)? / (i + 1)))
+}

@@ -1,8 +1,9 @@
-use gfn::Result;
 use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics};
+use gfn::{Error, Result};
 
 use super::tensors::{MAX_TENSOR_NODES, tensor_form};
 use super::{AddArc, NodeSet, StructureConfig, parent_sets};
+use crate::LocalScore;
 
 /// An environment of directed acyclic graphs on labelled nodes. The initial graph has the required edges,
 /// and each action adds one edge. Every state can be finished.
@@ -92,6 +93,17 @@ impl BayesianStructure {
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.config.nodes
+    }
+
+    /// Returns an error unless the local scores are those of graphs with the same number of nodes.
+    pub(crate) fn check_scores(&self, score: &impl LocalScore) -> Result<()> {
+        let n = self.n_nodes();
+        let got = score.n_nodes();
+        if n == got {
+            return Ok(());
+        }
+        let remedy = "give the scores of one variable for each node";
+        Err(Error::shape("local scores", [n as i64], [got as i64], remedy))
     }
 }
 

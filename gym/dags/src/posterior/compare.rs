@@ -7,7 +7,6 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::PairMatrix;
-use super::pairs::edge_set;
 use crate::{Ancestry, LocalScore};
 
 /// The marginals of a distribution over graphs: for each pair of nodes, the probability that a relation
@@ -73,7 +72,7 @@ impl Marginals {
     }
 }
 
-fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
+pub(super) fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
     let remedy = "give graphs with the same nodes";
     let other = || Error::shape("graphs of one distribution", [n as i64], [graph.n_nodes() as i64], remedy);
     (graph.n_nodes() == n).then_some(graph).ok_or_else(other)
@@ -81,7 +80,7 @@ fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
 
 /// Returns the weights divided by their sum, or equal shares if `weights` is `None`. Returns an error unless
 /// there is one weight for each graph, no weight is negative, and their sum is above 0.
-fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
+pub(super) fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = states.len();
     let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
     if weights.len() != n {
@@ -123,33 +122,6 @@ pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) ->
     out.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     out.truncate(k);
     Ok(out)
-}
-
-/// Computes the expected structural Hamming distance of weighted graphs from the known edges `truth`. The
-/// distance is the number of pairs of nodes whose edge is missing, superfluous or reversed. Each pair
-/// counts once, as in jax-dag-gflownet and torchgfn.
-///
-/// ```
-/// use gfn_dags::{acyclic, expected_shd};
-/// let graphs = vec![acyclic(3, &[(0, 1)])?, acyclic(3, &[(1, 0), (1, 2)])?].into();
-/// assert_eq!(expected_shd(&graphs, None, &[(0, 1)])?, 1.0);
-/// # Ok::<(), gfn::Error>(())
-/// ```
-///
-/// # Errors
-/// Errors of [`most_probable`]; [`Error::Shape`] for graphs with different numbers of nodes;
-/// [`Error::OutOfRange`] for an edge with an unknown node.
-pub fn expected_shd(states: &GraphStates, weights: Option<&[f64]>, truth: &[(u32, u32)]) -> Result<f64> {
-    let shares = shares(states, weights)?;
-    let n = states.graphs()[0].n_nodes();
-    let known = edge_set(n, truth)?;
-    let distance = |graph: &GraphState| -> Result<f64> {
-        let graph = same_nodes(graph, n)?;
-        let wrong = |a: usize, b: usize| graph.has_edge(a as u32, b as u32) != known[a * n + b];
-        let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
-        Ok(pairs.filter(|&(a, b)| wrong(a, b) || wrong(b, a)).count() as f64)
-    };
-    states.graphs().iter().zip(shares).map(|(graph, share)| Ok(share * distance(graph)?)).sum()
 }
 
 /// Computes log p(held-out data | training data, graph) for each graph. This is the score of all data minus

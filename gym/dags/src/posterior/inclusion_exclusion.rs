@@ -3,17 +3,17 @@ use gfn::{Error, Result};
 use super::PairMatrix;
 use super::sinks::ParentPosteriors;
 use super::wide::Wide;
-use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
+use crate::{BayesianStructure, DagReward, LocalScore, NodeSet};
 
-/// The largest number of nodes for which [`EdgeMarginals`] are computed. The time grows as 3^n, and 3^14 is
-/// 4.8 million.
-pub const MAX_SUMMED_NODES: usize = 14;
+/// The largest number of nodes for which [`EdgeMarginals`] are computed. The time grows as 3^n, and 3^20 is
+/// 3.5 billion.
+pub const MAX_SUMMED_NODES: usize = 20;
 
 /// The largest absolute value of a node's term of the log-reward. Neighbouring doubles of this size differ by
 /// more than a tenth, so the exponential of a larger term has no correct digit.
 const MAX_TERM: f64 = 1e15;
 
-/// The exact edge marginals and log Z of graphs with up to 14 nodes, computed without enumeration, by
+/// The exact edge marginals and log Z of graphs with up to 20 nodes, computed without enumeration, by
 /// inclusion-exclusion over sinks (Tian and He 2009).
 ///
 /// Let a_j(P) be the factor that node j contributes to the reward if P are its parents. Let A_j(U) be the sum
@@ -31,7 +31,7 @@ const MAX_TERM: f64 = 1e15;
 ///
 /// *Cancellation.* Each term of this formula is itself a sum over some of the graphs, so no term is larger
 /// than H(S). But there are 2^|S| terms of both signs. Errors can grow like the number of ordered partitions,
-/// 2 * 10^14 for 14 nodes, which is too much for doubles. Sums therefore use numbers with 31 digits and any
+/// 3 * 10^21 for 20 nodes, which is too much for doubles. Sums therefore use numbers with 31 digits and any
 /// exponent. In the end, the posterior of each node's parent sets is checked to be a distribution.
 ///
 /// ```
@@ -61,21 +61,17 @@ impl EdgeMarginals {
     /// number of parents.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than 14 nodes; [`Error::Shape`] if the reward has another number of
+    /// [`Error::Config`] for more than 20 nodes; [`Error::Shape`] if the reward has another number of
     /// nodes; [`Error::NonFinite`] for a score that isn't finite, and [`Error::Config`] for a score whose
     /// absolute value exceeds 10^15; [`Error::Contract`] if cancellation lost too many digits.
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
-            let expected = "at most 14, because time grows as 3^n; estimate marginals of more nodes from \
+            let expected = "at most 20, because time grows as 3^n; estimate marginals of more nodes from \
                 samples";
             return Err(Error::config("nodes of exact edge marginals", n, expected));
         }
-        if reward.score().n_nodes() != n {
-            let got = reward.score().n_nodes();
-            let remedy = "give the scores of one variable for each node";
-            return Err(Error::shape("local scores", [n as i64], [got as i64], remedy));
-        }
+        env.check_scores(reward.score())?;
         let sums = ParentPosteriors::sum(n, &families(env, reward)?)?;
         let mut edge = PairMatrix::zeros(n);
         for (k, posterior) in sums.probs.iter().enumerate() {
@@ -93,16 +89,9 @@ impl EdgeMarginals {
 /// P. The entry is 0 if the environment doesn't allow P as the parents of j.
 fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Vec<Wide>> {
     let n = env.n_nodes();
-    let config = env.config();
     let mut out = vec![Wide::ZERO; n << n];
     for node in 0..n {
-        let required = StructureConfig::sources(&config.required, node);
-        let forbidden = StructureConfig::sources(&config.forbidden, node).with(node);
-        for parents in (0..1 << n).map(NodeSet::from_bits) {
-            let few = config.max_parents.is_none_or(|most| parents.len() <= most);
-            if !few || parents.minus(forbidden) != parents || !required.minus(parents).is_empty() {
-                continue;
-            }
+        for parents in env.config().parent_sets(node) {
             let term = reward.term(node, &parents);
             if !term.is_finite() {
                 let remedy = "give a finite score of each node under each permitted set of parents";

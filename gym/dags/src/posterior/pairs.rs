@@ -125,6 +125,16 @@ impl PairMatrix {
         Ok(Correlation::between(&self.off_diagonal(), &other.off_diagonal())?.pearson)
     }
 
+    /// Computes the Brier score of the entries as probabilities of edges: the mean over ordered pairs of
+    /// different nodes of the squared difference from 1 for known edges, and from 0 for other pairs.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for an edge with an unknown node.
+    pub fn brier(&self, truth: &[(u32, u32)]) -> Result<f64> {
+        let values = edge_set(self.n, truth)?.into_iter().map(|edge| f64::from(u8::from(edge))).collect();
+        Ok(self.rmse(&Self { n: self.n, values })?.powi(2))
+    }
+
     /// Measures how well the entries separate known edges from other ordered pairs of nodes. The known
     /// edges may form a cycle, as in a consensus network (Sachs et al. 2005).
     ///
@@ -218,6 +228,50 @@ impl PairMatrix {
             out
         };
         Ok((ends(-1.0), ends(1.0)))
+    }
+
+    /// Computes a 95 % confidence interval of each entry from independent runs, such as Markov chains or
+    /// policies with different seeds: the mean over the runs plus and minus the t quantile times the standard
+    /// error, cut at 0 and 1. Returns the lower ends, then the upper ends.
+    ///
+    /// The intervals cover what differs between the runs. They don't cover an error that all runs share.
+    ///
+    /// ```
+    /// use gfn_dags::PairMatrix;
+    /// let mut runs = [PairMatrix::zeros(2), PairMatrix::zeros(2)];
+    /// runs[0].set(0, 1, 0.50);
+    /// runs[1].set(0, 1, 0.52);
+    /// let (low, high) = PairMatrix::intervals_between(&runs)?;
+    /// // With two runs the t quantile is 12.706, and the standard error is 0.01.
+    /// assert!((low.get(0, 1) - 0.38294).abs() < 1e-4 && (high.get(0, 1) - 0.63706).abs() < 1e-4);
+    /// assert_eq!((low.get(1, 0), high.get(1, 0)), (0.0, 0.0));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for fewer than two runs; [`Error::Shape`] for matrices of different sizes.
+    pub fn intervals_between(runs: &[Self]) -> Result<(Self, Self)> {
+        // The 97.5 % quantiles of the t distribution with 1 to 10 degrees of freedom. The last is used for
+        // more degrees of freedom, too, which makes intervals a little too wide.
+        const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+        if runs.len() < 2 {
+            return Err(Error::config("the number of runs of an interval", runs.len(), "at least 2"));
+        }
+        let count = runs.len() as f64;
+        let t = T[(runs.len() - 2).min(T.len() - 1)];
+        let mut low = Self::zeros(runs[0].n);
+        let mut high = low.clone();
+        for run in runs {
+            runs[0].check(run.n)?;
+        }
+        for k in 0..low.values.len() {
+            let mean = runs.iter().map(|run| run.values[k]).sum::<f64>() / count;
+            let squares = runs.iter().map(|run| (run.values[k] - mean).powi(2)).sum::<f64>();
+            let half = t * (squares / (count - 1.0) / count).sqrt();
+            low.values[k] = (mean - half).max(0.0);
+            high.values[k] = (mean + half).min(1.0);
+        }
+        Ok((low, high))
     }
 
     /// Returns the edges whose probability is at least `threshold` as a directed graph in the DOT language of

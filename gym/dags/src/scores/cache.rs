@@ -5,6 +5,7 @@ use gfn::{Error, Result};
 use rayon::prelude::*;
 
 use super::{LocalScore, NodeSet};
+use crate::env::{count_subsets, subsets};
 
 /// The largest number of nodes for which scores are stored in a table. For 16 nodes, the table has 16 *
 /// 2^16 numbers, which take 8 MiB.
@@ -66,8 +67,7 @@ impl<S: LocalScore> CachedScores<S> {
     pub fn ahead(score: S, max_parents: Option<usize>) -> Result<Self> {
         let n = score.n_nodes();
         let most = max_parents.unwrap_or(n).min(n.saturating_sub(1));
-        let sets = (0..=most).try_fold(0usize, |sum, l| sum.checked_add(binomial(n - 1, l)?));
-        let sets = sets.and_then(|sets| sets.checked_mul(n));
+        let sets = count_subsets(n.saturating_sub(1), most).and_then(|sets| sets.checked_mul(n));
         if sets.is_none_or(|sets| sets > MAX_SCORES) {
             let count = sets.map_or("more than can be counted".into(), |sets| sets.to_string());
             let got = format!("{count} scores of {n} nodes with at most {most} parents");
@@ -144,21 +144,4 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
             value
         })
     }
-}
-
-/// Returns all subsets of `nodes` that have at most `most` nodes.
-fn subsets(nodes: &[usize], most: usize) -> Vec<NodeSet> {
-    let mut out = vec![NodeSet::EMPTY];
-    let mut last = vec![(0, NodeSet::EMPTY)];
-    for _ in 0..most {
-        let longer =
-            |&(from, set): &(usize, NodeSet)| (from..nodes.len()).map(move |k| (k + 1, set.with(nodes[k])));
-        last = last.iter().flat_map(longer).collect();
-        out.extend(last.iter().map(|(_, set)| *set));
-    }
-    out
-}
-
-fn binomial(n: usize, k: usize) -> Option<usize> {
-    (0..k).try_fold(1usize, |product, i| Some(product.checked_mul(n - i)? / (i + 1)))
 }

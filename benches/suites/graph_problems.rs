@@ -31,10 +31,8 @@ impl GraphRules for Whole {
 }
 
 pub(crate) fn bench(criterion: &mut Criterion) {
-    let largest =
-        RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 };
     let mut group = slow_group(criterion, "graph_problems");
-    for model in [RbModel::medium(), RbModel::large(), largest] {
+    for model in [RbModel::medium(), RbModel::large(), RbModel::largest()] {
         let graph = model.draw(&mut Rng::seeded(0)).expect("a graph of the model");
         let n = graph.n_nodes();
         let graphs = Instances::new(vec![graph]).expect("a plain graph");

@@ -204,8 +204,10 @@ fn rb_graphs_are_cliques_with_the_requested_edges_between_them() {
 #[test]
 fn ranges_are_kept_to_and_impossible_ones_refused() {
     let rng = &mut Rng::seeded(4);
-    for (model, nodes) in [(RbModel::medium(), 50..=100), (RbModel::large(), 200..=300)] {
-        for _ in 0..20 {
+    let models =
+        [(RbModel::medium(), 50..=100), (RbModel::large(), 200..=300), (RbModel::largest(), 800..=1_200)];
+    for (model, nodes) in models {
+        for _ in 0..5 {
             let graph = model.draw(rng).unwrap();
             assert!(nodes.contains(&graph.n_nodes()), "{}", graph.n_nodes());
         }
@@ -219,6 +221,36 @@ fn ranges_are_kept_to_and_impossible_ones_refused() {
         RbModel { tightness: [0.6, f64::NAN], ..RbModel::medium() },
     ] {
         assert!(matches!(wrong.draw(rng), Err(Error::Config { .. })), "{wrong:?}");
+    }
+}
+
+/// Compares the settings with what the published program (`rbgraph_generator.py` of GFlowNet-CombOpt) draws:
+/// numpy's `randint(20, 25)` cliques of `randint(5, 12)` nodes, or `randint(40, 55)` of `randint(20, 25)`,
+/// without the upper ends, until a graph has 200 to 300 or 800 to 1,200 nodes. 100 graphs that such a program
+/// drew at 200 to 300 nodes have 4,178 edges on average, with a standard error of 97.
+#[test]
+fn rb_graphs_have_the_published_sizes() {
+    let rng = &mut Rng::seeded(5);
+    let published = [
+        (RbModel::large(), (20..25, 5..12), 200..=300, 400),
+        (RbModel::largest(), (40..55, 20..25), 800..=1_200, 12),
+    ];
+    for (model, (cliques, clique_nodes), nodes, n_graphs) in published {
+        let products = cliques.flat_map(|n| clique_nodes.clone().map(move |k| n * k));
+        let sizes: Vec<usize> = products.filter(|size| nodes.contains(size)).collect();
+        let graphs: Vec<GraphState> = (0..n_graphs).map(|_| model.draw(rng).unwrap()).collect();
+        let mean = |of: fn(&GraphState) -> usize| {
+            graphs.iter().map(|graph| of(graph) as f64).sum::<f64>() / n_graphs as f64
+        };
+        assert!(graphs.iter().all(|graph| sizes.contains(&graph.n_nodes())), "{model:?}");
+        if n_graphs > 100 {
+            let expected = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
+            let n_nodes = mean(GraphState::n_nodes);
+            // Ranges with the upper end would give 247 nodes and sizes of up to 300.
+            assert!((n_nodes - expected).abs() < 4.0 && (expected - 227.75).abs() < 0.01, "{n_nodes}");
+            let n_edges = mean(GraphState::n_edges);
+            assert!((n_edges - 4_178.0).abs() < 300.0, "{n_edges}");
+        }
     }
 }
 

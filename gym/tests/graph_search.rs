@@ -10,10 +10,10 @@ use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::train::{BatchRequest, Source, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
-    GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi, maximum_clique,
+    GraphProblem, Instances, Problem, RbModel, SizeReward, barabasi_albert, erdos_renyi, maximum_clique,
     maximum_independent_set,
 };
-use gfn_solver::{Origin, SearchSource, SolutionSearch, Solver, improve};
+use gfn_solver::{Origin, SearchSource, SolutionSearch, Solver, greedy, improve};
 use tch::{Device, Kind};
 
 /// Returns `true` if no node can be added to a solution. For a dominating set, returns `true` if no node can
@@ -114,6 +114,30 @@ fn search_finds_optima_of_harder_graphs() {
         search.run(20_000, &mut rng);
         assert!(search.size().abs_diff(optimum) <= off, "{problem}: {}", search.size());
         assert!(!problem.is_better(search.size(), optimum));
+    }
+}
+
+/// Checks, on graphs of the published sizes, that local search from the greedy solution returns solutions
+/// that are never worse, and that are better on some graph of each problem.
+#[test]
+fn search_improves_greedy_solutions_of_published_graphs() {
+    let rng = &mut Rng::seeded(6);
+    for problem in Problem::ALL {
+        let mut is_better = false;
+        for _ in 0..3 {
+            let graph = match problem {
+                Problem::IndependentSet | Problem::Clique => RbModel::large().draw(rng),
+                Problem::DominatingSet | Problem::Cut => barabasi_albert(250, 4, rng),
+            };
+            let graph = graph.unwrap();
+            let first = greedy(problem, &graph).unwrap();
+            let size = problem.check(&graph, &first).unwrap();
+            let found = improve(problem, &graph, &first, 2_000, rng).unwrap();
+            let improved = problem.check(&graph, &found).unwrap();
+            assert!(!problem.is_better(size, improved), "{problem}: {size}, then {improved}");
+            is_better |= problem.is_better(improved, size);
+        }
+        assert!(is_better, "{problem}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Combinatorial problems on input graphs. One policy is trained on many graphs, and is measured on graphs
 //! that it wasn't trained on.
 
+use gfn::distribution::Exploration;
 use gfn::train::TransitionBatches;
 use gfn_extras::condition::Condition;
 use gfn_gym::graph_problems::{
@@ -52,14 +53,21 @@ pub(crate) struct GraphProblems {
     /// --graphs small
     #[arg(long, default_value_t = 20)]
     pub(super) best_of: usize,
+    /// Temperature of these samples: the number by which the policy's logits are divided. Numbers below 1
+    /// give better samples on average, which differ less. Not used with --graphs small
+    #[arg(long, default_value_t = 1.0)]
+    pub(super) sample_temperature: f64,
     /// Largest number of branches of the exact search on each graph; 0 for no exact search. Not used with
     /// --graphs small
     #[arg(long, default_value_t = 200_000_000)]
     pub(super) branches: u64,
-    /// Number of additional graphs of --graphs rb on which the policy is measured: this number with 200 to
-    /// 300 nodes, and the same number with 800 to 1,200 nodes
-    #[arg(long, default_value_t = 0)]
-    pub(super) larger: usize,
+    /// Random model of the graphs for measurements, by default that of --graphs. Not used with --graphs small
+    #[arg(long, value_parser = choice(GRAPHS))]
+    measured_on: Option<Selection<Graphs>>,
+    /// File for the measurements of each graph, with the graph as graph6: a JSON line per graph, as
+    /// scripts/exact_solutions.py reads them. Not used with --graphs small
+    #[arg(long)]
+    pub(super) per_graph: Option<PathBuf>,
     /// Layers of message passing. The default is gin-virtual with --graphs small, and gin with other --graphs
     #[arg(long, value_parser = choice(CONVS))]
     conv: Option<Selection<ConvKind>>,
@@ -99,12 +107,12 @@ const CONVS: &[Choice<ConvKind>] = &[
 
 /// The random model that draws the input graphs. `Small` draws Erdos-Renyi graphs with few nodes, `Rb` draws
 /// graphs of the model RB on which large independent sets are hard to find, and `Ba` draws Barabasi-Albert
-/// graphs.
+/// graphs with a number of nodes between these two.
 #[derive(Clone, Copy)]
-pub(super) enum Graphs {
+enum Graphs {
     Small,
     Rb(fn() -> RbModel),
-    Ba,
+    Ba([usize; 2]),
 }
 
 const GRAPHS: &[Choice<Graphs>] = &[
@@ -115,7 +123,10 @@ const GRAPHS: &[Choice<Graphs>] = &[
     ),
     ("rb", Graphs::Rb(RbModel::medium), "RB graphs of 50 to 100 nodes: the best sample beside the optimum"),
     ("rb-large", Graphs::Rb(RbModel::large), "RB graphs of 200 to 300 nodes"),
-    ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
+    ("rb-largest", Graphs::Rb(RbModel::largest), "RB graphs of 800 to 1,200 nodes"),
+    ("ba", Graphs::Ba([50, 100]), "Barabasi-Albert graphs of 50 to 100 nodes, four edges a new node"),
+    ("ba-large", Graphs::Ba([200, 300]), "Barabasi-Albert graphs of 200 to 300 nodes"),
+    ("ba-largest", Graphs::Ba([800, 1_200]), "Barabasi-Albert graphs of 800 to 1,200 nodes"),
 ];
 
 /// The smallest and the largest number of nodes of the graphs that `Graphs::Small` draws for training.
@@ -124,26 +135,22 @@ const TRAINED_NODES: [usize; 2] = [6, 14];
 const HELD_OUT_NODES: [usize; 2] = [10, 14];
 /// The probability of each edge of a graph that `Graphs::Small` draws.
 const EDGE_PROBABILITY: f64 = 0.3;
-/// The smallest and the largest number of nodes of Barabasi-Albert graphs.
-const BA_NODES: [usize; 2] = [200, 300];
 /// The number of edges with which each new node of a Barabasi-Albert graph is attached.
 const BA_ATTACHED: usize = 4;
 /// The seed of the graphs on which policies are measured. The seed is fixed, so that runs with different
 /// seeds are measured on the same graphs.
-pub(super) const HELD_OUT_SEED: u64 = 0x6865_6c64;
+const HELD_OUT_SEED: u64 = 0x7465_7374;
 /// The number of transitions per update with `--updates`.
 const TRANSITIONS: usize = 64;
 
 impl Graphs {
     /// Draws `count` graphs. `nodes` holds the smallest and the largest number of nodes for `Graphs::Small`.
     /// The other variants ignore it.
-    pub(super) fn draw(self, count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
+    fn draw(self, count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
         let one = |k: usize| match self {
             Self::Small => erdos_renyi(nodes[0] + k % (nodes[1] - nodes[0] + 1), EDGE_PROBABILITY, rng),
             Self::Rb(model) => model().draw(rng),
-            Self::Ba => {
-                barabasi_albert(BA_NODES[0] + rng.below(BA_NODES[1] - BA_NODES[0] + 1), BA_ATTACHED, rng)
-            }
+            Self::Ba([least, most]) => barabasi_albert(least + rng.below(most - least + 1), BA_ATTACHED, rng),
         };
         Instances::new((0..count).map(one).collect::<Result<_>>()?)
     }
@@ -156,12 +163,19 @@ impl GraphProblems {
         let is_small = self.graphs.name == "small";
         let n_held_out = self.held_out.unwrap_or(if is_small { 50 } else { 100 });
         let n_train = self.train.unwrap_or(if is_small { 4_000 } else { 1_000 });
-        let held_out = kind.draw(n_held_out, HELD_OUT_NODES, &mut Rng::seeded(HELD_OUT_SEED))?.distinct();
+        let measured = self.measured_on.map_or(kind, |named| named.value);
+        let held_out_rng = &mut Rng::seeded(HELD_OUT_SEED);
+        let held_out = measured.draw(n_held_out, HELD_OUT_NODES, held_out_rng)?.distinct();
         let mut train = kind.draw(n_train, TRAINED_NODES, &mut Rng::seeded(self.common.seed).split())?;
         if is_small {
             train = Instances::all(6)?.and(train);
         }
         Ok([train.distinct().without(&held_out), held_out])
+    }
+
+    /// Returns how the measured samples are drawn.
+    pub(super) fn exploration(&self) -> Result<Exploration> {
+        Exploration::default().with_temperature(self.sample_temperature)
     }
 
     /// Returns an error if there is no graph or no sample to measure, and if a given flag has no effect in
@@ -171,11 +185,18 @@ impl GraphProblems {
             let expected = "at least 1 for both flags";
             return Err(Error::config("--held-out and --best-of", 0, expected));
         }
-        if !matches!(self.graphs.value, Graphs::Rb(_)) {
+        let is_small = |named: Selection<Graphs>| named.name == "small";
+        if is_small(self.graphs) || self.measured_on.is_some_and(is_small) {
             refuse(
-                &["--larger"],
-                "a command with --graphs rb, because only RB graphs have larger graphs of the same kind",
+                &["--measured-on", "--per-graph", "--sample-temperature"],
+                "a command without this flag, or with large graphs for training and for measurements, \
+                 because small graphs are measured by exact distances",
             )?;
+        }
+        self.exploration()?;
+        if let Some(path) = &self.per_graph {
+            // The file is created before training, so that a wrong path is an error at once.
+            std::fs::write(path, "").map_err(|source| Error::io(path, source))?;
         }
         if self.graphs.name != "small" {
             refuse(

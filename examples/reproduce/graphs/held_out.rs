@@ -3,12 +3,13 @@
 //! initial state. On a large graph, the best of several samples is compared with the optimum, with a greedy
 //! solution and with local search.
 
+use gfn::graph::GraphFormat;
 use gfn_gym::graph_problems::{
-    GraphProblem, Instances, Problem, RbModel, SizeReward, maximum_clique, maximum_independent_set,
+    GraphProblem, Instances, Problem, SizeReward, maximum_clique, maximum_independent_set,
 };
 use gfn_solver::{greedy, improve};
 
-use super::graph_problem::{AnyBeta, GraphProblems, Graphs, HELD_OUT_SEED};
+use super::graph_problem::{AnyBeta, GraphProblems};
 use crate::prelude::*;
 
 type ProblemTrainer = Trainer<GraphEnv>;
@@ -151,7 +152,7 @@ fn mean_distance(measured: &[(Distances, f64)], of: fn(&Distances) -> f64) -> f6
 }
 
 /// The number of rounds of local search. The search starts from the greedy solution.
-const ROUNDS: usize = 1_000;
+const ROUNDS: usize = 10_000;
 /// The largest total number of edges of the graphs that are sampled in one batch. The limit keeps the memory
 /// for messages along edges small.
 const EDGES_AT_ONCE: usize = 400_000;
@@ -164,19 +165,6 @@ const SIZES: [&str; 4] = ["best", "mean", "greedy", "local_search"];
 fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let numbers: Vec<f64> = numbers.flatten().collect();
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
-}
-
-/// A set of graphs of the random model RB: its name, the model's parameters, and the largest number of
-/// branches of the exact search (0 for no exact search). If this number is `None`, the value of `--branches`
-/// is used.
-type Larger = (&'static str, fn() -> RbModel, Option<u64>);
-/// The sets of graphs for `--larger`. The second set, which Zhang et al. call large, gets no exact search,
-/// because the search wouldn't end.
-const LARGER: [Larger; 2] =
-    [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
-
-fn largest() -> RbModel {
-    RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 }
 }
 
 impl GraphProblems {
@@ -192,43 +180,28 @@ impl GraphProblems {
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
             let mut rng = trainer.evaluation_rng();
             let mut search_rng = run.rng().split();
-            let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<Value>> {
-                let env = GraphProblem::for_size(self.problem.value, graphs)?.into_env();
-                let sampler = Sampler::new(&env, trainer.policy());
-                let one = |(instance, graph)| {
-                    self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng])
-                };
-                (0..).zip(graphs.graphs()).map(one).collect()
-            };
-            let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
-            let solved = solve(graphs, self.branches)?;
+            let env = GraphProblem::for_size(self.problem.value, graphs)?.into_env();
+            let sampler = Sampler::new(&env, trainer.policy()).exploration(self.exploration()?);
+            let one = |(instance, graph)| self.solve(&sampler, instance, graph, [&mut rng, &mut search_rng]);
+            let solved: Vec<Value> = (0..).zip(graphs.graphs()).map(one).collect::<Result<_>>()?;
+            let mean_of = |name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
             for name in SIZES {
                 // A graph whose optimum is unknown doesn't enter the mean share of the optimum.
                 let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
                 let suffix = if name == "best" { String::new() } else { format!("_{name}") };
                 report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
-                report.set(name, mean_of(&solved, name));
+                report.set(name, mean_of(name));
             }
-            report.extend(json!({ "best_of": self.best_of, "optimum": mean_of(&solved, "optimum"),
-                "sampling_s_each": mean_of(&solved, "sampling_s"),
+            if let Some(path) = &self.per_graph {
+                let lines: String = solved.iter().map(|one| format!("{one}\n")).collect();
+                std::fs::write(path, lines).map_err(|source| Error::io(path, source))?;
+            }
+            report.set("sample_temperature", self.sample_temperature);
+            report.extend(json!({ "best_of": self.best_of, "optimum": mean_of("optimum"),
+                "sampling_s_each": mean_of("sampling_s"),
+                "local_search_s_each": mean_of("local_search_s"),
                 "optima_known": solved.iter().filter(|one| !one["optimum"].is_null()).count(),
-                "held_out": solved,
                 "why_not_exact": "the solutions of such graphs are too many" }));
-            if self.larger > 0 {
-                let rng = &mut Rng::seeded(HELD_OUT_SEED).split();
-                let mut rows = Vec::new();
-                for (name, model, branches) in LARGER {
-                    let branches = branches.unwrap_or(self.branches);
-                    let graphs = Graphs::Rb(model).draw(self.larger, [0; 2], rng)?.distinct();
-                    let solved = solve(&graphs, branches)?;
-                    let mut row = json!({ "graphs": name });
-                    for name in ["nodes", "optimum", "sampling_s"].into_iter().chain(SIZES) {
-                        row[name] = json!(mean_of(&solved, name));
-                    }
-                    rows.push(row);
-                }
-                report.set("larger", rows);
-            }
             report.extend(sizes);
             Ok(())
         })
@@ -241,7 +214,6 @@ impl GraphProblems {
         sampler: &Sampler<'_, GraphEnv>,
         instance: u32,
         graph: &GraphState,
-        branches: u64,
         rngs: [&mut Rng; 2],
     ) -> Result<Value> {
         let (problem, best_of, [rng, search_rng]) = (self.problem.value, self.best_of, rngs);
@@ -257,18 +229,21 @@ impl GraphProblems {
             }
         }
         let sampling_s = started.elapsed().as_secs_f64();
+        let started = Instant::now();
         let first = greedy(problem, graph)?;
         let searched = improve(problem, graph, &first, ROUNDS, search_rng)?;
+        let local_search_s = started.elapsed().as_secs_f64();
         let optimum = match problem {
-            Problem::IndependentSet => maximum_independent_set(graph, branches),
-            Problem::Clique => maximum_clique(graph, branches),
+            Problem::IndependentSet => maximum_independent_set(graph, self.branches),
+            Problem::Clique => maximum_clique(graph, self.branches),
             Problem::DominatingSet | Problem::Cut => None,
         };
         let better = if problem.is_minimised() { f64::min } else { f64::max };
-        Ok(json!({ "nodes": graph.n_nodes(), "edges": graph.n_edges(),
+        let graph6 = GraphFormat::Graph6.write(std::slice::from_ref(graph))?;
+        Ok(json!({ "graph6": graph6.trim_end(), "nodes": graph.n_nodes(), "edges": graph.n_edges(),
             "best": sizes.iter().copied().reduce(better).unwrap_or(0.0),
             "mean": sizes.iter().sum::<f64>() / sizes.len().max(1) as f64, "greedy": size(&first)?,
             "local_search": size(&searched)?, "optimum": optimum.map(|nodes| size(&nodes)).transpose()?,
-            "sampling_s": sampling_s }))
+            "sampling_s": sampling_s, "local_search_s": local_search_s }))
     }
 }

@@ -9,8 +9,8 @@ use gfn::graph::{
     Semantics,
 };
 use gfn::nn::{
-    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, NormKind,
-    SequenceKind, SequenceNetConfig,
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig,
+    NormKind, SequenceKind, SequenceNetConfig,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{
@@ -118,6 +118,48 @@ fn graph_networks_start_near_uniform_at_any_size() {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, embedding: 128, ..config };
         check_graph_nets(&config, &[5, 50]);
     }
+}
+
+/// Checks that `unit` leaves an untrained policy as it is, and that updates by a given learning rate then
+/// change log F by more.
+#[test]
+fn a_unit_changes_only_the_effect_of_updates() {
+    const LR: f64 = 1e-4;
+    const UPDATES: usize = 100;
+    let env = growth(KINDS[0], 5);
+    let states = GraphStates::from(vec![graph(KINDS[0], 5, 0.5)]);
+    let wants = Quantities::PF | Quantity::LogPb | Quantity::LogFlow;
+    // A factor that is a power of two is exact.
+    let outcomes = [1.0, 16.0].map(|unit| {
+        let mut config = GraphNetConfig { unit, ..config_for(ConvKind::Auto) };
+        config.estimators.flow = true;
+        let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+        let policy = GraphPolicy(net);
+        let evaluation = policy.evaluate(&env, &states, None, wants).unwrap();
+        let dists = [evaluation.pf.unwrap(), evaluation.pb.unwrap()];
+        let log_probs = dists.map(|dist| dist.host_log_probs().unwrap().to_vec());
+        let log_flow = || {
+            let wants = Quantity::LogFlow.into();
+            let values = policy.evaluate(&env, &states, None, wants).unwrap().values;
+            values.get(Quantity::LogFlow).unwrap().sum(Kind::Float)
+        };
+        let before = log_flow().double_value(&[]);
+        for _ in 0..UPDATES {
+            log_flow().backward();
+            for parameter in policy.0.parameters().iter().filter(|one| one.tensor.grad().defined()) {
+                let mut gradient = parameter.tensor.grad();
+                // As in the first steps of Adam, each parameter moves by the learning rate.
+                let change = gradient.sign() * LR;
+                tch::no_grad(|| drop(parameter.tensor.shallow_clone().g_add_(&change)));
+                let _ = gradient.zero_();
+            }
+        }
+        (log_probs, before, log_flow().double_value(&[]) - before)
+    });
+    let [(plain_probs, plain, plain_change), (probs, scaled, change)] = &outcomes;
+    assert!(plain_probs[0].iter().any(|log_prob| *log_prob != plain_probs[0][0]), "exactly uniform");
+    assert_eq!((plain_probs, plain), (probs, scaled));
+    assert!(*plain_change > 0.0 && *change > 2.0 * plain_change, "{plain_change} {change}");
 }
 
 #[test]

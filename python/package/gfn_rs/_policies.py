@@ -170,7 +170,8 @@ class GraphNet(_Graphs):
         Geometric's `JumpingKnowledge`. `concat` is followed by a linear map. `transformer` has no such
         setting.
     unit
-        A factor on all logits and on log F, for rewards with log R in the hundreds.
+        A factor on all logits and on log F, for rewards with log R in the hundreds. It doesn't change an
+        untrained policy, but updates change logits and log F by more.
     closed_walks
         The features of a node include the number of closed walks through the node, for each of `closed_walks`
         lengths of walks: 2, 3, and so on. None for no such features.

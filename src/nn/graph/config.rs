@@ -70,10 +70,11 @@ pub struct GraphNetConfig {
     pub symmetry: SymmetryInput,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
-    /// The factor on all logits and on log F, above 0 and at most 1e30. If log R is in the hundreds, logits
-    /// and log F must be of that size. With a factor of 1 a network needs many training steps to reach this
-    /// size, above all for log F. A larger factor shortens the training, but moves an untrained network
-    /// further from the uniform policy.
+    /// The factor on all logits and on log F, above 0 and at most 1e30; 1 by default. The initial weights of
+    /// the heads are divided by this factor, so it doesn't change an untrained policy, but updates change
+    /// logits and log F by more. Use a larger factor if log R differs by tens or hundreds between
+    /// objects, because logits and log F must then be of that size, which takes many training steps at a low
+    /// learning rate.
     pub unit: f64,
     /// The initial bias of the exit action's logit. With a bias of 0 an untrained policy takes each legal
     /// action about equally often, so trajectories are long if there are many actions. A larger bias makes

@@ -180,7 +180,7 @@ impl GraphNet {
         let hidden = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
         let flow = config.estimators.flow.then(|| Mlp::new(&mut scope.sub("flow"), graph_width, 1, &hidden));
         if let Some(flow) = &flow {
-            flow.scale_output(initial_scale(schema));
+            flow.scale_output(initial_scale(schema, config.unit));
         }
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&hidden))?;
         let symmetry =

@@ -23,7 +23,8 @@ use scored_table::ScoredTable;
 ///
 /// The published settings of recursionpharma/gflownet, except for its network, are `--objective tb --replay 0
 /// --beta-from 32 --lr 1e-4 --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99
-/// --ema-sampling`. With --out or --run, every scored molecule is written to `scored.csv`.
+/// --ema-sampling`. At these learning rates add `--unit 16`, because the policy hardly learns without it.
+/// With --out or --run, every scored molecule is written to `scored.csv`.
 #[derive(Args)]
 #[command(mut_arg("objective", |objective| objective.default_value("subtb")))]
 pub(crate) struct Seh {
@@ -45,6 +46,10 @@ pub(crate) struct Seh {
     /// input of the policy
     #[arg(long)]
     any_beta: bool,
+    /// Factor on the logits and on log F of the policy. It doesn't change the untrained policy, but updates
+    /// have more effect, which a low learning rate needs
+    #[arg(long, default_value_t = 1.0)]
+    unit: f64,
     /// Number of molecules that are sampled after training
     #[arg(long, default_value_t = 1_000)]
     samples: usize,
@@ -99,7 +104,7 @@ impl Task for Seh {
         ));
         let Some(search) = self.by.value else { return self.train(run, fragments, &proxy) };
         refuse(
-            &["--beta-from", "--any-beta", "--samples"],
+            &["--beta-from", "--any-beta", "--unit", "--samples"],
             "a command without this flag, or with --by policy, because a search without a policy doesn't \
              have it",
         )?;
@@ -115,7 +120,7 @@ impl Seh {
         let law = Temperature::Uniform { least: self.beta_from.unwrap_or(LEAST_BETA), most: BETA };
         let conditioning = || Conditioning::new(1)?.temperature(law, Encoding::Thermometer { bins: 32 });
         let conditioning = self.any_beta.then(conditioning).transpose()?;
-        let network = network(&self.common, conditioning.as_ref());
+        let network = GraphNetConfig { unit: self.unit, ..network(&self.common, conditioning.as_ref()) };
         let score: SharedScore = proxy.clone();
         let task = json!({ "reduced": self.reduced, "conditioning": conditioning });
         let trainer = match &conditioning {

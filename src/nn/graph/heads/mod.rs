@@ -31,10 +31,11 @@ pub(in crate::nn) use symmetry::{SymmetryLayer, require_symmetries};
 /// node pairs grow with the square of the number.
 const MAX_NODES_UNSCALED: f64 = 8.0;
 
-/// Returns the factor on the initial logits for graphs of a schema. With this factor an untrained policy is
-/// about equally close to the uniform policy for graphs of any size.
-pub(in crate::nn) fn initial_scale(schema: &GraphSchema) -> f64 {
-    (MAX_NODES_UNSCALED / schema.max_nodes.max(1) as f64).min(1.0)
+/// Returns the factor on the initial outputs of heads for graphs of a schema. With this factor an untrained
+/// policy is about equally close to the uniform policy for graphs of any size, and for any factor `unit` by
+/// which the outputs are multiplied later.
+pub(in crate::nn) fn initial_scale(schema: &GraphSchema, unit: f64) -> f64 {
+    (MAX_NODES_UNSCALED / schema.max_nodes.max(1) as f64).min(1.0) / unit
 }
 
 /// The heads of one direction: one for each action type, in the action set's order. A head may have a gate,
@@ -63,7 +64,7 @@ impl Heads {
         config: &GraphNetConfig,
     ) -> Self {
         let schema = env.schema();
-        let scale = initial_scale(schema);
+        let scale = initial_scale(schema, config.unit);
         let hidden = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
         let n_features = config.pair_walks.map_or(0, |walks| 1 + walks as i64);
         let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {

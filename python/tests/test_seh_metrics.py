@@ -1,0 +1,70 @@
+"""Tests of scripts/molecules/seh_metrics.py, the metrics of scored molecules by RDKit."""
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+Chem = pytest.importorskip("rdkit.Chem")
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "molecules" / "seh_metrics.py"
+# Toluene has two spellings, and a row can't be read.
+ROWS = [
+    ("Cc1ccccc1", 0.9),
+    ("CCc1ccccc1", 0.95),
+    ("c1ccccc1C", 0.9),
+    ("CCCc1ccccc1", 1.0),
+    ("not a molecule", 2.0),
+    ("CCCCc1ccccc1", 0.9),
+    ("CC(=O)O", 0.88),
+    ("CCC(=O)O", 0.89),
+    ("C1CCNCC1", 0.2),
+    ("C1CCOCC1", 0.99),
+    ("CC#N", 0.875),
+]
+
+
+def bits(smiles):
+    """Returns the bits of a fingerprint by RDKit's older function, which the script doesn't use."""
+    from rdkit.Chem import AllChem
+
+    return set(AllChem.GetMorganFingerprintAsBitVect(Chem.MolFromSmiles(smiles), 2, 2048).GetOnBits())
+
+
+def similarity(a, b):
+    return len(bits(a) & bits(b)) / len(bits(a) | bits(b))
+
+
+def greedy(molecules, is_far):
+    chosen = []
+    for molecule in molecules:
+        if all(is_far(similarity(molecule, other)) for other in chosen):
+            chosen.append(molecule)
+    return chosen
+
+
+def test_metrics_agree_with_pairwise_comparisons(tmp_path):
+    table = tmp_path / "scored.csv"
+    table.write_text("step,smiles,reward\n" + "".join(f"1,{smiles},{reward}\n" for smiles, reward in ROWS))
+    command = [sys.executable, str(SCRIPT), str(table), "--calls", "2"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    first, last = map(json.loads, lines)
+    assert (first["calls"], first["distinct"], first["mean_last_1000"]) == (2, 1.0, pytest.approx(0.925))
+    readable = [row for row in ROWS if Chem.MolFromSmiles(row[0])]
+    rewards = {Chem.CanonSmiles(smiles): reward for smiles, reward in readable}
+    assert (last["calls"], last["unreadable"], len(rewards)) == (11, 1, 9)
+    assert last["mean_last_1000"] == pytest.approx(sum(reward for _, reward in readable) / 10)
+    assert last["best_100"] == pytest.approx(sum(rewards.values()) / 9)
+    assert last["distinct"] == pytest.approx(0.9)
+    good = [smiles for smiles, reward in rewards.items() if reward > 7 / 8]
+    rules = [lambda s: s < 0.7, lambda s: s <= 0.5, lambda s: 1 - s > 0.7]
+    expected = [len(greedy(good, rule)) for rule in rules]
+    assert [last["modes"], last["modes_raw_7"], last["circles"]] == expected
+    # The three rules count differently, and the circles are at most the largest set.
+    assert len(set(expected)) == 3 and len(good) == 7
+    is_far = rules[2]
+    sets = itertools.chain.from_iterable(itertools.combinations(good, n) for n in range(len(good) + 1))
+    far = [s for s in sets if all(is_far(similarity(a, b)) for a, b in itertools.combinations(s, 2))]
+    assert expected[2] <= max(map(len, far))

@@ -43,7 +43,7 @@ BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results
 SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
 # The number of seconds after which a run is ended, and the largest load average of a machine that counts as
 # quiet. The limit of the load average is above 1, because the run that has just ended still adds 1 to it.
-LIMIT, QUIET = 3600, 1.3
+LIMIT, QUIET = 14_400, 1.3
 
 
 def no_json(name):

@@ -113,7 +113,7 @@ impl Objective for LossPerTrajectory {
     fn needs(&self) -> Quantities {
         TrajectoryBalance.needs()
     }
-    fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, _: &dyn RegressionLoss) -> Result<Tensor> {
         Ok(TrajectoryBalance.residuals(scores)?.values.square())
     }
 }

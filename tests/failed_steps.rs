@@ -9,7 +9,7 @@ use gfn::env::{VectorEnv, VectorStates};
 use gfn::examples::word_env;
 use gfn::nn::{EstimatorsConfig, MlpConfig, Parameters};
 use gfn::objective::Quantities;
-use gfn::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance};
+use gfn::objective::{Objective, Regression, RegressionLoss, Scores, TrajectoryBalance};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::DataSource;
 use gfn::train::{Checkpoint, StepStats, Trainer, TrainerConfig};
@@ -29,11 +29,7 @@ fn policy(env: &VectorEnv) -> Learner {
 }
 
 /// Builds a trainer on words. The log-reward of a word is `scale` plus its number of ones.
-fn trainer(
-    scale: f64,
-    objective: impl Objective + 'static,
-    regression: RegressionLoss,
-) -> Trainer<VectorEnv> {
+fn trainer(scale: f64, objective: impl Objective + 'static, regression: Regression) -> Trainer<VectorEnv> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
     let reward = move |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
@@ -79,7 +75,7 @@ impl Objective for BadSecondCall {
         Objective::needs(&TrajectoryBalance)
     }
 
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let loss = TrajectoryBalance.loss(scores, regression)?;
         if self.calls.fetch_add(1, Ordering::SeqCst) != 1 {
             return Ok(loss);
@@ -102,7 +98,7 @@ fn check_recovery(results: &[Result<StepStats>], failed: usize) {
 fn one_bad_gradient_spoils_one_step() {
     for loss in [true, false] {
         let mut trainer =
-            trainer(0.0, BadSecondCall { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
+            trainer(0.0, BadSecondCall { loss, calls: AtomicUsize::new(0) }, Regression::Squared);
         let mut results = vec![trainer.step()];
         let before = values(trainer.policy());
         results.push(trainer.step());
@@ -116,7 +112,7 @@ fn one_bad_gradient_spoils_one_step() {
 #[test]
 fn one_bad_gradient_of_a_teacher_spoils_one_step() {
     let teacher = policy(&word_env(2, 3));
-    let mut trainer = trainer(0.0, TrajectoryBalance, RegressionLoss::Squared);
+    let mut trainer = trainer(0.0, TrajectoryBalance, Regression::Squared);
     let teacher = Teacher::new(trainer.env(), teacher, TeacherConfig::default()).unwrap();
     trainer = trainer.with_source(0.5, teacher).unwrap();
     let mut results = vec![trainer.step()];
@@ -196,7 +192,7 @@ fn a_teacher_that_fails_half_way_leaves_no_gradient() {
 fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     let folder = Folder::new("overflow");
     let path = folder.join("run");
-    let mut stuck = trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh);
+    let mut stuck = trainer(64.0, TrajectoryBalance, Regression::ShiftedCosh);
     stuck.save(&path).unwrap();
     let before = values(stuck.policy());
     for _ in 0..3 {
@@ -206,12 +202,12 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     }
     assert_eq!(values(stuck.policy()), before);
     stuck.save(&path).unwrap();
-    trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh).resume(&path).unwrap();
+    trainer(64.0, TrajectoryBalance, Regression::ShiftedCosh).resume(&path).unwrap();
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 0);
     // The same run must make progress if gradients are clipped.
     let env = word_env(2, 3);
     let mut config =
-        TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
+        TrainerConfig { batch: 8, regression: Regression::ShiftedCosh, ..TrainerConfig::default() };
     config.adam.max_norm = Some(10.0);
     let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(vec![64.0; words.rows().count()])
@@ -291,7 +287,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
 #[test]
 fn gradients_that_are_there_do_not_come_into_a_step() {
     let bits = |look: bool| {
-        let mut trainer = trainer(0.0, TrajectoryBalance, RegressionLoss::Squared);
+        let mut trainer = trainer(0.0, TrajectoryBalance, Regression::Squared);
         trainer.step().unwrap();
         if look {
             for parameter in parameters(trainer.policy()) {

@@ -3,9 +3,9 @@
 
 use gfn::objective::Quantity;
 use gfn::objective::{
-    DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
-    RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance,
-    TrajectoryBalance, TrustPcl, Weighting,
+    DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, Regression,
+    RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow,
+    SubTrajectoryBalance, TrajectoryBalance, TrustPcl, Weighting,
 };
 use serde_json::Value;
 use tch::{Kind, Tensor};
@@ -84,7 +84,7 @@ impl Inputs {
         (scores, leaves)
     }
 
-    fn loss(&self, objective: &dyn Objective, regression: RegressionLoss) -> f64 {
+    fn loss(&self, objective: &dyn Objective, regression: &dyn RegressionLoss) -> f64 {
         objective.loss(&self.scores().0, regression).unwrap().double_value(&[])
     }
 }
@@ -137,13 +137,13 @@ fn objectives(case: &Value, regression: &str) -> Vec<(String, Box<dyn Objective>
     out
 }
 
-fn regressions() -> [(&'static str, RegressionLoss); 5] {
+fn regressions() -> [(&'static str, Regression); 5] {
     [
-        ("squared", RegressionLoss::Squared),
-        ("half_squared", RegressionLoss::HalfSquared),
-        ("shifted_cosh", RegressionLoss::ShiftedCosh),
-        ("linex_1", RegressionLoss::Linex { alpha: 1.0 }),
-        ("linex_-0.5", RegressionLoss::Linex { alpha: -0.5 }),
+        ("squared", Regression::Squared),
+        ("half_squared", Regression::HalfSquared),
+        ("shifted_cosh", Regression::ShiftedCosh),
+        ("linex_1", Regression::Linex { alpha: 1.0 }),
+        ("linex_-0.5", Regression::Linex { alpha: -0.5 }),
     ]
 }
 
@@ -159,7 +159,7 @@ fn losses_equal_golden_numbers() {
         let inputs = Inputs::new(&case);
         for (regression_name, regression) in regressions() {
             for (name, objective, expected) in objectives(&case, regression_name) {
-                let got = inputs.loss(objective.as_ref(), regression);
+                let got = inputs.loss(objective.as_ref(), &regression);
                 let close = (got - expected).abs() <= 1e-9 * expected.abs().max(1.0);
                 assert!(close, "{} {regression_name} {name}: {got} instead of {expected}", case["name"]);
                 checked += 1;
@@ -204,7 +204,7 @@ fn gradients_equal_finite_differences() {
     let inputs = Inputs::new(case);
     for (name, objective, _) in objectives(case, "squared") {
         let (scores, leaves) = inputs.scores();
-        objective.loss(&scores, RegressionLoss::Squared).unwrap().backward();
+        objective.loss(&scores, &Regression::Squared).unwrap().backward();
         let h = 1e-5;
         for (which, leaf) in leaves.iter().enumerate() {
             let grad = leaf.grad();
@@ -212,7 +212,7 @@ fn gradients_equal_finite_differences() {
                 let shifted = |by: f64| {
                     let mut inputs = inputs.clone();
                     inputs.leaves[which][k] += by;
-                    inputs.loss(objective.as_ref(), RegressionLoss::Squared)
+                    inputs.loss(objective.as_ref(), &Regression::Squared)
                 };
                 let expected = (shifted(h) - shifted(-h)) / (2.0 * h);
                 let got = if grad.defined() { grad.double_value(&[k as i64]) } else { 0.0 };
@@ -242,7 +242,7 @@ fn trust_pcl_is_relative_trajectory_balance_in_other_units() {
 #[test]
 fn huber_is_quadratic_inside_and_linear_outside() {
     let t = Tensor::from_slice(&[-3.0f64, -0.5, 0.0, 0.5, 3.0]);
-    let got = Vec::<f64>::try_from(RegressionLoss::Huber { delta: 1.0 }.apply(&t)).unwrap();
+    let got = Vec::<f64>::try_from(Regression::Huber { delta: 1.0 }.apply(&t).unwrap()).unwrap();
     assert_eq!(got, [2.5, 0.125, 0.0, 0.125, 2.5]);
 }
 
@@ -251,9 +251,9 @@ fn missing_estimators_and_bad_lambdas_are_errors() {
     let (mut scores, _) = Inputs::new(&cases()[1]).scores();
     scores.remove(Quantity::LogZ);
     scores.remove(Quantity::LogFlow);
-    let error = TrajectoryBalance.loss(&scores, RegressionLoss::Squared).unwrap_err().to_string();
+    let error = TrajectoryBalance.loss(&scores, &Regression::Squared).unwrap_err().to_string();
     assert!(error.contains("trajectory balance") && error.contains("log Z"), "{error}");
-    assert!(DetailedBalance::default().loss(&scores, RegressionLoss::Squared).is_err());
+    assert!(DetailedBalance::default().loss(&scores, &Regression::Squared).is_err());
     for lambda in [0.0, -1.0, 1.5, f64::NAN] {
         assert!(SubTrajectoryBalance::new(Weighting::Geometric { lambda }).is_err());
     }

@@ -72,6 +72,7 @@ mod own_parts;
 mod own_priority;
 mod quantities;
 mod recorded_gradients;
+mod regressions;
 mod replay;
 mod replay_large;
 mod replay_priorities;

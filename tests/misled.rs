@@ -10,7 +10,7 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::score;
 use gfn::objective::{
     Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
-    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
+    Objective, PolicyGradient, ProximalPolicy, Regression, RelativeLogPartitionVariance, StateFlow,
     TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
 use gfn::objective::{Quantities, Quantity};
@@ -303,7 +303,7 @@ fn large_log_rewards_are_not_rounded() {
             Ok(count(states, None)?.into_iter().map(|log_r| shift + 0.1 * log_r).collect())
         };
         let scores = score(&words(), &reward, &policy, &trajectories, Quantities::NONE).unwrap();
-        let loss = LogPartitionVariance.loss(&scores, RegressionLoss::Squared).unwrap();
+        let loss = LogPartitionVariance.loss(&scores, &Regression::Squared).unwrap();
         loss.backward();
         let parameters = policy.parameters();
         let mut gradients = vec![loss.double_value(&[])];

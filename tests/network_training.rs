@@ -16,7 +16,7 @@ use gfn::nn::{
 };
 use gfn::objective::Quantity;
 use gfn::objective::score;
-use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalance};
+use gfn::objective::{DetailedBalance, Objective, Regression, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
@@ -54,7 +54,7 @@ fn dead(
         Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
     };
     let scores = score(env, &reward, &GraphPolicy(net), &trajectories, objective.needs()).unwrap();
-    objective.loss(&scores, RegressionLoss::Squared).unwrap().backward();
+    objective.loss(&scores, &Regression::Squared).unwrap().backward();
     let is_dead = |gradient: &Tensor| !gradient.defined() || gradient.abs().max().double_value(&[]) < 1e-12;
     net.parameters().iter().filter(|p| is_dead(&p.tensor.grad())).map(|p| p.name.clone()).collect()
 }
@@ -187,7 +187,7 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
         let trajectories = Sampler::new(&env, &policy).forward_conditional(&conditions, &mut rng).unwrap();
         let scores =
             score(&env, &tempered_reward, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
-        TrajectoryBalance.loss(&scores, RegressionLoss::Squared).unwrap().backward();
+        TrajectoryBalance.loss(&scores, &Regression::Squared).unwrap().backward();
         adam.step().unwrap();
     }
     let graph = StateGraph::build(&env, 100).unwrap();

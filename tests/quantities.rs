@@ -93,7 +93,7 @@ impl Objective for EntropyBonus {
     fn needs(&self) -> Quantities {
         Quantity::LogZ | Quantity::Entropy | LETTERS
     }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let bonus = scores.need(Quantity::Entropy, self.name())? * scores.need(LETTERS, self.name())?;
         Ok(TrajectoryBalance.loss(scores, regression)? - bonus.mean(Kind::Float) * 0.1)
     }
@@ -156,7 +156,7 @@ impl Objective for FlowDistance {
     fn needs(&self) -> Quantities {
         Quantity::LogZ | Quantity::LogFlow | Quantity::TargetLogFlow
     }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let target = scores.need(Quantity::TargetLogFlow, self.name())?;
         assert!(!target.requires_grad());
         self.0.lock().unwrap().push(largest_difference(scores.need(Quantity::LogFlow, self.name())?, target));

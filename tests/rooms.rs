@@ -52,33 +52,33 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("io", 356),
     ("rows", 360),
     ("distribution", 872),
-    ("env", 1_545),
+    ("env", 1_544),
     ("condition", 91),
     ("graph", 5_231),
-    ("quantity", 261),
+    ("quantity", 269),
     ("nn", 5_010),
     ("policy", 1_841),
-    ("rollout", 1_854),
-    ("objective", 2_026),
+    ("rollout", 1_862),
+    ("objective", 2_477),
     ("replay", 985),
     ("optim", 789),
     ("metrics", 1_111),
-    ("contract", 1_448),
-    ("train", 3_111),
+    ("contract", 1_449),
+    ("train", 3_162),
     ("run", 1_734),
     ("examples", 147),
     ("experiment", 242),
     ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 73_610;
+const MAX_CODE: u64 = 76_616;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 30_511;
+const MAX_CORE: u64 = 31_029;
 /// The largest number of names that the core exports.
-const MAX_EXPORTED: u64 = 320;
+const MAX_EXPORTED: u64 = 330;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 827_951;
+const MAX_TOKENS: u64 = 861_714;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

@@ -3,7 +3,9 @@
 
 use gfn::Rng;
 use gfn::objective::Quantity;
-use gfn::objective::{Objective, RegressionLoss, Scores, StateFlow, SubTrajectoryBalance, Weighting};
+use gfn::objective::{
+    FDivergence, Objective, Regression, RegressionLoss, Scores, StateFlow, SubTrajectoryBalance, Weighting,
+};
 use tch::{Kind, Tensor};
 
 const WEIGHTINGS: [Weighting; 7] = [
@@ -16,13 +18,14 @@ const WEIGHTINGS: [Weighting; 7] = [
     Weighting::GeometricWithin { lambda: 0.8 },
 ];
 
-const LOSSES: [RegressionLoss; 6] = [
-    RegressionLoss::Squared,
-    RegressionLoss::HalfSquared,
-    RegressionLoss::ShiftedCosh,
-    RegressionLoss::Linex { alpha: -0.5 },
-    RegressionLoss::Huber { delta: 0.7 },
-    RegressionLoss::Absolute,
+const LOSSES: [Regression; 7] = [
+    Regression::Squared,
+    Regression::HalfSquared,
+    Regression::ShiftedCosh,
+    Regression::Linex { alpha: -0.5 },
+    Regression::Huber { delta: 0.7 },
+    Regression::Absolute,
+    Regression::FDivergence(FDivergence::JensenShannon),
 ];
 
 /// Builds scores of trajectories of these lengths. Also returns the tensors whose gradients are compared: log
@@ -52,20 +55,20 @@ fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
 /// is the sum over pairs of the weight times the regression loss of the residual.
 fn dense(
     objective: &SubTrajectoryBalance,
-    regression: RegressionLoss,
+    regression: &dyn RegressionLoss,
     lengths: &[usize],
     kind: Kind,
 ) -> Vec<Tensor> {
     let (scores, leaves) = scores(lengths, kind);
     let residuals = objective.residuals(&scores).unwrap();
-    let loss = (regression.apply(&residuals.values) * residuals.weights).sum(kind);
+    let loss = (regression.apply(&residuals.values).unwrap() * residuals.weights).sum(kind);
     loss.backward();
     std::iter::once(loss.detach()).chain(leaves.iter().map(Tensor::grad)).collect()
 }
 
 fn linear(
     objective: &SubTrajectoryBalance,
-    regression: RegressionLoss,
+    regression: &dyn RegressionLoss,
     lengths: &[usize],
     kind: Kind,
 ) -> Vec<Tensor> {
@@ -85,7 +88,7 @@ fn losses_and_gradients_are_those_of_all_pairs() {
                 for flow in [StateFlow::Whole, StateFlow::ForwardLooking] {
                     let objective = SubTrajectoryBalance::new(weighting).unwrap().with_flow(flow);
                     let [expected, got] =
-                        [dense, linear].map(|f| f(&objective, regression, lengths, Kind::Double));
+                        [dense, linear].map(|f| f(&objective, &regression, lengths, Kind::Double));
                     for (expected, got) in expected.iter().zip(&got) {
                         let size = expected.abs().max().double_value(&[]).max(1.0);
                         let off = (expected - got).abs().max().double_value(&[]);
@@ -94,7 +97,7 @@ fn losses_and_gradients_are_those_of_all_pairs() {
                             "{weighting:?} {regression:?} {lengths:?}: off by {off}"
                         );
                     }
-                    let single = linear(&objective, regression, lengths, Kind::Float);
+                    let single = linear(&objective, &regression, lengths, Kind::Float);
                     for (expected, got) in expected.iter().zip(&single) {
                         assert_eq!(got.kind(), Kind::Float);
                         let size = expected.abs().max().double_value(&[]).max(1.0);
@@ -133,7 +136,7 @@ fn child() {
     }
     let objective = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
     let loss = |lengths: &[usize]| {
-        let got = linear(&objective, RegressionLoss::Squared, lengths, Kind::Float);
+        let got = linear(&objective, &Regression::Squared, lengths, Kind::Float);
         assert!(got[0].double_value(&[]).is_finite());
     };
     // A small loss is computed first, so that memory that libtorch allocates only once isn't counted.

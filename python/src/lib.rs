@@ -65,7 +65,8 @@ mod _gfn {
     use crate::states::Graphs;
     #[pymodule_export]
     use crate::structures::{
-        StructureScores, detect_edges, edge_intervals, edges_to_dot, expected_shd, structure_marginals,
+        StructureScores, compare_structures, detect_edges, edge_intervals, edge_intervals_between,
+        edges_to_dot, structure_marginals,
     };
 
     #[pymodule_init]

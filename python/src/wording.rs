@@ -39,12 +39,19 @@ const PHRASES: &[(&str, &str)] = &[
     ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),
     ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
     ("`Reward::partial_log_reward`", "`partial_log_reward`"),
+    ("`Reward::log_reward_change`", "`log_reward_change`"),
+    ("`ChainConfig::score_changes` to false", "`Chains.score_changes` to False"),
     ("`contract::check_env` (for graphs `contract::check_graph_env`)", "`check` of the environment"),
     ("`contract::check_env`", "`check` of the environment"),
     (
         "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand \
          (`Scores::set`)",
         "train by `fit`, which has them",
+    ),
+    ("`Divergence::Sampled`", "`divergence=\"sampled\"`"),
+    (
+        "`Returns`, or an advantage that needs log F (`Baseline`, `Gae`)",
+        "`returns`, or an advantage that needs log F (`baseline`, `gae`)",
     ),
     ("`MlpPolicyConfig::heads`", "`Mlp(heads=)`"),
     ("`with_average`", "`Adam(average=Average())`"),

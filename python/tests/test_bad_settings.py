@@ -64,6 +64,8 @@ GOOD = {
     gfn.ProximalPolicy: {},
     gfn.TrajectoryBalance: {},
     gfn.LogPartitionVariance: {},
+    gfn.LogPartitionDeviation: {},
+    gfn.AlphaDivergence: {"alpha": 0.5},
     gfn.ModifiedDetailedBalance: {},
     gfn.RelativeTrajectoryBalance: {"prior": gfn.Uniform()},
     gfn.RelativeLogPartitionVariance: {"prior": gfn.Uniform()},
@@ -72,6 +74,7 @@ GOOD = {
     gfn.AugmentedDetailedBalance: {"edges": 1.0},
     gfn.RandomDistillation: {},
     gfn.Replay: {},
+    gfn.Chains: {},
     gfn.Data: {"objects": [[0, 0]]},
     gfn.LocalSearch: {"max_back": 1},
     gfn.TransitionBatches: {"size": 4},
@@ -108,6 +111,8 @@ def settings_cases():
                     "Backward",
                     "Activation",
                     "Advantage",
+                    "Critic",
+                    "Divergence",
                     "Path",
                     "Regression",
                 )
@@ -569,6 +574,12 @@ PAIRS = [
     (lambda: trainer(objective=gfn.PolicyGradient(gae_lambda=2.0)), ValueError, "lambda is 2"),
     (lambda: trainer(objective=gfn.ProximalPolicy(clip=0.0)).fit(1), ValueError, "clip is 0"),
     (lambda: trainer(objective=gfn.ProximalPolicy(epochs=0)).fit(1), ValueError, "epochs is 0"),
+    (lambda: trainer(objective=gfn.ProximalPolicy(n_parts=0)).fit(1), ValueError, "n_parts is 0"),
+    (
+        lambda: trainer(objective=gfn.PolicyGradient("total", critic="lambda_returns")).fit(1),
+        ValueError,
+        "expected `returns`, or an advantage",
+    ),
     (lambda: trainer(objective=gfn.DetailedBalance(True)).fit(1), ValueError, "partial states"),
     (lambda: trainer(objective=gfn.ModifiedDetailedBalance()).fit(1), ValueError, "partial states"),
     (

@@ -12,11 +12,11 @@ use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn::group::{Group, Replica, replicate};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
-    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
-    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit,
-    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance,
-    RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
-    TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
+    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, Critic, DetailedBalance, FlowMatching,
+    LogPartitionDeviation, LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood,
+    ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, ProximalPolicy, RegressionLoss,
+    RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance,
+    TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
@@ -30,7 +30,7 @@ use tch::{Device, Kind, Tensor};
 type MakeObjective = fn() -> Box<dyn Objective>;
 
 /// All objectives in the table of `gfn::objective`, and variants of them that need other quantities.
-const OBJECTIVES: [MakeObjective; 21] = [
+const OBJECTIVES: [MakeObjective; 24] = [
     || Box::new(TrajectoryBalance),
     || Box::new(LogPartitionVariance),
     || Box::new(RelativeTrajectoryBalance::new(0.5).unwrap()),
@@ -49,10 +49,18 @@ const OBJECTIVES: [MakeObjective; 21] = [
     || Box::new(AcceptsAnySource(Box::new(PolicyGradient::new(Advantage::RewardToGo).unwrap()))),
     || Box::new(AcceptsAnySource(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 }).unwrap()))),
     || Box::new(AcceptsAnySource(Box::new(ProximalPolicy::default()))),
+    || Box::new(AcceptsAnySource(Box::new(ProximalPolicy::entropic()))),
+    || Box::new(AcceptsAnySource(Box::new(evaluation_balance()))),
+    || Box::new(LogPartitionDeviation),
     || Box::new(ConstantNovelty(Box::new(AugmentedTrajectoryBalance))),
     || Box::new(ConstantNovelty(Box::new(AugmentedDetailedBalance))),
     || Box::new(WithBackward::new(LogPartitionVariance, TrajectoryLikelihood)),
 ];
+
+fn evaluation_balance() -> PolicyGradient {
+    let critic = Critic::EvaluationBalance(Weighting::Equal);
+    PolicyGradient { critic, ..PolicyGradient::new(Advantage::Baseline).unwrap() }
+}
 
 /// A wrapper with which an on-policy objective accepts user-supplied trajectories.
 #[derive(Debug)]
@@ -68,7 +76,7 @@ impl Objective for AcceptsAnySource {
     fn epochs(&self) -> usize {
         self.0.epochs()
     }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         self.0.loss(scores, regression)
     }
 }
@@ -85,7 +93,7 @@ impl Objective for ConstantNovelty {
     fn needs(&self) -> Quantities {
         Quantities::PF | Quantity::LogPb | Quantity::LogFlow | Quantity::LogZ
     }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         let mut own = Scores::new(
             scores.offsets.clone(),
             scores.log_pf.shallow_clone(),
@@ -340,7 +348,7 @@ impl Objective for ConditionWeighted {
     fn needs(&self) -> Quantities {
         Quantities::PF
     }
-    fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
+    fn loss(&self, scores: &Scores, _: &dyn RegressionLoss) -> Result<Tensor> {
         let weights = scores.conditions.as_ref().unwrap().select(1, 0);
         Ok((scores.sums(&scores.log_pf).square() * weights).mean(Kind::Float))
     }

@@ -159,7 +159,7 @@ impl TaskArgs {
             }
             TaskName::Structure => {
                 let problem = ProblemArgs::simulated(size(5), &mut Rng::seeded(0))?;
-                let env = problem.env()?;
+                let env = problem.structures()?.into_env();
                 let reward = problem.reward(&env)?;
                 visit.visit(graphs(env, reward, GraphFormat::Graph6))
             }

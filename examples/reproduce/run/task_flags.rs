@@ -50,8 +50,18 @@ pub(crate) fn set_for_thread(flags: &'static ProcessFlags) {
 
 /// The flags that don't change the results of a run. These flags only choose which files a run reads or
 /// writes, and what a run prints.
-const WITHOUT_EFFECT: [&str; 9] =
-    ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
+const WITHOUT_EFFECT: [&str; 10] = [
+    "run",
+    "out",
+    "save",
+    "metrics",
+    "resume",
+    "checkpoint-every",
+    "tensorboard",
+    "config",
+    "json",
+    "per-graph",
+];
 
 /// Stores the task and flags of this process, which the other functions of this module then return.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
@@ -82,11 +92,15 @@ impl ProcessFlags {
 /// Returns an error if the command line gives one of `flags` a value other than 0 or false. Tasks call this
 /// function with flags that have no effect in them.
 pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<()> {
-    let given = current().map_or(&[][..], |flags| &flags.explicit);
-    match flags.iter().find(|flag| given.iter().any(|name| name == *flag)) {
+    match flags.iter().find(|flag| is_given(flag)) {
         Some(flag) => Err(Error::config(flag, "given", expected)),
         None => Ok(()),
     }
+}
+
+/// Returns `true` if the command line gives a flag a value other than 0 or false.
+pub(crate) fn is_given(flag: &str) -> bool {
+    current().is_some_and(|flags| flags.explicit.iter().any(|name| name == flag))
 }
 
 /// Returns the name of this process's task with underscores, as it is written to results and checkpoints.

@@ -377,7 +377,7 @@ def _new_session(env: Environment, settings: Policy, build_settings: dict[str, A
     session: dict[str, Any] = {
         "rewards": [(None, _no_reward, None)],
         "policy": settings,
-        "objective": (objective._by_class(), None),
+        "objective": (objective._by_class(), None, None),
         "conditions": None,
         "n_conditions": build_settings["n_conditions"],
         "training": {},

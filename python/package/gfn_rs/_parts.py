@@ -20,6 +20,7 @@ from ._envs import Environment, Fragments
 from ._objectives import Objective
 from ._policies import DiffusionNet, Policy
 from ._sources import (
+    Chains,
     Data,
     FocusInHindsight,
     FreshSource,
@@ -45,6 +46,7 @@ class Parts:
     source: Source | None
     fresh: FreshSource | Thompson | None
     search: Search | Mala | None
+    chains: Chains | None
     hindsight: Hindsight | FocusInHindsight | None
     average: Average | None
     intrinsic: tuple[dict[str, Any], Any] | None
@@ -70,6 +72,7 @@ def parts(
     fresh = sources.get("source of fresh trajectories")
     teacher = sources.get("teacher")
     search = sources.get("search")
+    chains = sources.get("chains")
     hindsight = sources.get("relabelling of conditions")
     if teacher is not None:
         if _policy_tensors(policy) & _policy_tensors(teacher.policy):
@@ -88,6 +91,11 @@ def parts(
             "sources has a Search, and the trainer has conditions: expected no Search, because it finds "
             "objects without conditions"
         )
+    if chains is not None and n_conditions > 0:
+        raise ValueError(
+            "sources has Chains, and the trainer has conditions: expected no Chains, because chains find "
+            "objects without conditions"
+        )
     prior = _prior(objective._prior(), env, n_conditions)
     description = {name: value for name, value in objective._parts().items() if value is not None}
     for name, part in (
@@ -95,6 +103,7 @@ def parts(
         ("source", source),
         ("fresh", fresh),
         ("search", search),
+        ("chains", chains),
         ("hindsight", hindsight),
     ):
         if part is not None:
@@ -112,6 +121,7 @@ def parts(
         source=source,
         fresh=fresh,
         search=search,
+        chains=chains,
         hindsight=hindsight,
         average=average,
         intrinsic=objective._intrinsic(),

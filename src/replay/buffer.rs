@@ -359,14 +359,10 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         }
         self.check_priorities(log_rewards.iter().map(|&log_reward| StoredObject { log_reward, loss: None }))?;
         self.choose_paths(env)?;
-        let found = if self.stores_paths && !walks.has_paths() {
-            Some(Walks {
-                conditions: walks.conditions.clone(),
-                ..Walks::default_paths(env, &walks.terminal)?
-            })
-        } else {
-            None
+        let default_paths = || -> Result<Walks<E>> {
+            Ok(Walks { conditions: walks.conditions.clone(), ..Walks::default_paths(env, &walks.terminal)? })
         };
+        let found = (self.stores_paths && !walks.has_paths()).then(default_paths).transpose()?;
         let walks = found.as_ref().unwrap_or(walks);
         let mut conditions = self.take_conditions(walks)?;
         let mut order: Vec<usize> = (0..walks.len()).collect();
@@ -379,6 +375,16 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             stayed += usize::from(self.admit(env, walks.select([i])?, condition, log_rewards[i]));
         }
         Ok(stayed)
+    }
+
+    /// Adds finished objects without trajectories, to a buffer that returns only terminal states.
+    ///
+    /// # Errors
+    /// The errors of [`add`](Self::add).
+    pub fn add_objects(&mut self, env: &E, objects: E::States, log_rewards: &[f64]) -> Result<usize> {
+        let offsets = vec![0; objects.len() + 1];
+        let actions = env.no_actions();
+        self.add(env, &Walks { actions, offsets, terminal: objects, conditions: None }, log_rewards)
     }
 
     /// Decides if entries store actions: they do if draws return actions, or if the environment works up to

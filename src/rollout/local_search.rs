@@ -48,13 +48,23 @@ impl LocalSearch {
     /// # Errors
     /// [`Error::Config`] for a search without backward steps or without proposals.
     pub fn check(self) -> Result<()> {
-        let refuse = |setting, expected| Err(Error::config(setting, "0", expected));
-        match self {
-            Self { max_back: 0, .. } => refuse("max_back", "at least one step back"),
-            Self { rounds: 0, .. } => refuse("rounds", "at least one proposal per object"),
-            _ => Ok(()),
+        check_max_back(self.max_back)?;
+        if self.rounds == 0 {
+            return Err(Error::config("rounds", "0", "at least one proposal per object"));
         }
+        Ok(())
     }
+}
+
+/// Checks the largest number of backward steps of a proposal.
+///
+/// # Errors
+/// [`Error::Config`] for 0.
+pub fn check_max_back(max_back: usize) -> Result<()> {
+    if max_back == 0 {
+        return Err(Error::config("max_back", "0", "at least one step back"));
+    }
+    Ok(())
 }
 
 /// Returns the log of the probability that the backward steps of a proposal stop after `steps` steps. The
@@ -148,7 +158,7 @@ impl<E: Env> Sampler<'_, E> {
         let mut current = objects.clone();
         let mut log_reward = known.to_vec();
         for _ in 0..search.rounds {
-            let (proposed, log_ratio) = self.propose(search.max_back, &current, rng)?;
+            let (proposed, log_ratio) = self.propose_by_local_search(search.max_back, &current, rng)?;
             let new_log_reward = log_rewards(reward, &proposed, None)?;
             let gain: Vec<f64> = corrected(&proposed, &new_log_reward)?
                 .iter()
@@ -180,17 +190,17 @@ impl<E: Env> Sampler<'_, E> {
     ///
     /// # Errors
     /// [`Error::Config`] if `max_back` is 0; the errors of policy and environment.
-    pub fn propose(
+    pub fn propose_by_local_search(
         &self,
         max_back: usize,
         objects: &E::States,
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
-        LocalSearch { rounds: 1, max_back, acceptance: Acceptance::MetropolisHastings }.check()?;
+        check_max_back(max_back)?;
         tch::no_grad(|| self.propose_paths(max_back, objects, rng))
     }
 
-    /// Implements [`propose`](Self::propose), without disabling gradients.
+    /// Implements [`propose_by_local_search`](Self::propose_by_local_search), without disabling gradients.
     fn propose_paths(
         &self,
         max_back: usize,

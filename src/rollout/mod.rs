@@ -41,7 +41,7 @@ mod walks;
 
 pub use container::Container;
 pub(crate) use files::{ReadWalks, conditions_of, read_walks, with_conditions, write_walks};
-pub use local_search::{Acceptance, LocalSearch};
+pub use local_search::{Acceptance, LocalSearch, check_max_back};
 pub use place::RolloutPlace;
 pub(crate) use place::RolloutTimes;
 pub use replay_env::ReplayEnv;

@@ -10,7 +10,7 @@ use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig};
-use gfn::train::{TrainEnv, Trainer, TrainerConfig};
+use gfn::train::{Persist, TrainEnv, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::chains::{ChainConfig, ChainSource, ChainSourceConfig, Proposal, Restart, Starts};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -22,12 +22,17 @@ use crate::trainers::{Folder, bytes, state, steps};
 /// The number of steps over which the learning rate falls to 0.
 const STEPS: usize = 500;
 
+/// The number of reward calls from which on the reward fails.
+const FAILS_FROM: u64 = 1 << 40;
+
 /// Two narrow peaks on a grid, and a count of reward calls.
 struct Peaks(Arc<AtomicU64>);
 
 impl Reward<VectorStates> for Peaks {
     fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-        self.0.fetch_add(states.len() as u64, Relaxed);
+        if self.0.fetch_add(states.len() as u64, Relaxed) >= FAILS_FROM {
+            return Err(Error::contract("the reward works", "it was told to fail"));
+        }
         let height = |row: &[u16], top: [f64; 2]| {
             let squared = (f64::from(row[0]) - top[0]).powi(2) + (f64::from(row[1]) - top[1]).powi(2);
             (-squared / 0.5).exp()
@@ -181,6 +186,54 @@ fn a_resumed_run_continues_bit_for_bit() {
     }
 }
 
+/// Tests that a source keeps its chains, and continues, after a reward failed in a round or for new starts.
+#[test]
+fn an_error_loses_no_chains() {
+    let starts = Starts::Uniform { candidates: 12, rounds: 10 };
+    for patience in [1, 1_000] {
+        let config = ChainSourceConfig { restart: Some(Restart { patience, starts }), ..restarting() };
+        let (mut trainer, calls) = peaked(config, 1, 1.0);
+        steps(&mut trainer, 4);
+        let saved = |trainer: &Trainer<VectorEnv>| {
+            let source: &ChainSource<VectorEnv> = trainer.source().unwrap();
+            let state = source.state(&trainer.context().env).unwrap();
+            let numbers = |name: &str| {
+                let (_, tensor) = state.iter().find(|(other, _)| other == name).unwrap();
+                Vec::<i64>::try_from(tensor.shallow_clone()).unwrap()
+            };
+            (numbers("chains/counts"), numbers("explorers/counts"), numbers("flags"), source.memory().len())
+        };
+        let before = saved(&trainer);
+        let so_far = calls.swap(FAILS_FROM, Relaxed);
+        assert!(trainer.draw().err().unwrap().to_string().contains("told to fail"));
+        let after = saved(&trainer);
+        assert_eq!((&after.0, &after.2, after.3), (&before.0, &before.2, before.3), "{patience}");
+        assert_eq!(after.1[0] > before.1[0], patience == 1, "only a restart runs the explorers");
+        calls.store(so_far, Relaxed);
+        let counted = trainer.reward_calls();
+        trainer.draw().unwrap();
+        assert_eq!(calls.load(Relaxed) - so_far, trainer.reward_calls() - counted);
+        assert!(saved(&trainer).0[0] > before.0[0]);
+    }
+}
+
+/// Tests that a resumed source proposes as before, even if it would choose other defaults for its objects.
+#[test]
+fn saved_chains_keep_their_proposals() {
+    let (mut trainer, _) = peaked(ChainSourceConfig::default(), 0, 0.5);
+    steps(&mut trainer, 2);
+    let env = trainer.context().env.clone();
+    let mut state = trainer.source::<ChainSource<VectorEnv>>().unwrap().state(&env).unwrap();
+    let place = state.iter().position(|(name, _)| name == "chains/proposals").unwrap();
+    let one_move = Tensor::from_slice(&[1.0, 0.0, 0.0]);
+    assert_eq!(state[place].1, one_move);
+    let three_back = Tensor::from_slice(&[1.0, 1.0, 3.0]);
+    state[place].1 = three_back.shallow_clone();
+    let mut resumed = ChainSource::<VectorEnv>::new(ChainSourceConfig::default()).unwrap();
+    resumed.load_state(&env, &state).unwrap();
+    assert_eq!(resumed.state(&env).unwrap()[place].1, three_back);
+}
+
 #[test]
 fn bad_settings_are_errors() {
     let uniform =
@@ -189,6 +242,8 @@ fn bad_settings_are_errors() {
     for config in [
         ChainSourceConfig { ladders: 0, ..default() },
         ChainSourceConfig { capacity: 0, ..default() },
+        ChainSourceConfig { rounds: 0, ..default() },
+        ChainSourceConfig { max_reward_calls: Some(0), ..default() },
         ChainSourceConfig { exponent: f64::NAN, ..default() },
         ChainSourceConfig { restart: uniform(0, 1), ..default() },
         ChainSourceConfig { restart: uniform(1, 0), ..default() },
@@ -203,7 +258,16 @@ fn bad_settings_are_errors() {
     let (mut trainer, _) = peaked(restarting(), 0, 0.5);
     steps(&mut trainer, 2);
     trainer.save(&saved).unwrap();
-    let (mut other, _) = peaked(ChainSourceConfig { ladders: 5, ..restarting() }, 0, 0.5);
-    let error = other.resume(&saved).unwrap_err();
-    assert!(error.to_string().contains("chains"), "{error}");
+    let with = |chains: ChainConfig| ChainSourceConfig { chains, ..restarting() };
+    let powers = ChainConfig { powers: vec![0.5], ..ChainConfig::default() };
+    let proposals = vec![(1.0, Proposal::OneMove), (1.0, Proposal::BackAndForth { max_back: 2 })];
+    for (config, expected) in [
+        (ChainSourceConfig { ladders: 5, ..restarting() }, "hasn't 5 numbers"),
+        (with(powers), "the powers, exchanges and scored changes of the saved chains"),
+        (with(ChainConfig { proposals, ..ChainConfig::default() }), "the proposals of the saved chains"),
+    ] {
+        let (mut other, _) = peaked(config, 0, 0.5);
+        let error = other.resume(&saved).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }

@@ -16,7 +16,7 @@ use gfn_dags::{
     StructurePrior,
 };
 use gfn_extras::chains::{ChainConfig, Chains, Proposal, proposed_moves};
-use gfn_gym::bit_sequence::NonAutoregressiveBitSequence;
+use gfn_gym::bit_sequence::{BitSequence, NonAutoregressiveBitSequence};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
@@ -88,10 +88,24 @@ fn violations<E: EnumerableEnv>(
     power: f64,
     spoil: Spoil<E>,
 ) -> (f64, f64) {
+    violations_of(env, reward, reward, power, spoil)
+}
+
+/// Computes the violations of chains that accept by `reward`, for the distribution in proportion to `target`
+/// to the same power.
+fn violations_of<E: EnumerableEnv>(
+    env: &E,
+    reward: &dyn Reward<E::States>,
+    target: &dyn Reward<E::States>,
+    power: f64,
+    spoil: Spoil<E>,
+) -> (f64, f64) {
     let graph = StateGraph::build(env, 1 << 12).unwrap();
     let ends = graph.ends();
-    let log_rewards = reward.log_reward(&graph.states().select(&ends), None).unwrap();
-    let tempered: Vec<f64> = log_rewards.iter().map(|value| power * value).collect();
+    let objects = graph.states().select(&ends);
+    let log_rewards = reward.log_reward(&objects, None).unwrap();
+    let tempered =
+        target.log_reward(&objects, None).unwrap().iter().map(|value| power * value).collect::<Vec<_>>();
     let target = graph.target_of(&tempered).unwrap().probs;
     let place = |state: usize| ends.iter().position(|&end| end == state).unwrap();
     let n = ends.len();
@@ -151,8 +165,17 @@ fn one_move_has_detailed_balance_over_all_pairs() {
         let env = growing(true);
         check(violations(&env, &growing_reward(), power, exact), "growing graphs");
         fails(violations(&env, &growing_reward(), power, without_symmetry), "growing graphs");
-        // Without the correction for symmetry, training and chains both have the target R / |Aut|.
-        fails(violations(&growing(false), &growing_reward(), power, exact), "uncorrected graphs");
+        // Without the correction for symmetry, chains of power b sample R^b / |Aut|.
+        let (env, reward) = (growing(false), growing_reward());
+        let uncorrected = |states: &GraphStates, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
+            let symmetry = training_log_rewards(&growing(true), states, vec![0.0; states.len()])?;
+            let log_rewards = reward.log_reward(states, conditions)?;
+            Ok(log_rewards.iter().zip(symmetry).map(|(value, log_count)| value - log_count / power).collect())
+        };
+        fails(violations(&env, &reward, power, exact), "uncorrected graphs");
+        if power > 0.0 {
+            check(violations_of(&env, &reward, &uncorrected, power, exact), "uncorrected graphs");
+        }
     }
 }
 
@@ -228,8 +251,32 @@ fn default_proposals_suit_the_environment() {
         Chains::new(env, ChainConfig::default(), walks.terminal, None).unwrap().config().proposals.clone()
     };
     assert_eq!(start(&grid().0), [(1.0, Proposal::OneMove)]);
-    let bits = NonAutoregressiveBitSequence::new(1, 5).unwrap().env();
+    let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap().env();
     assert_eq!(start(&bits), [(1.0, Proposal::BackAndForth { max_back: 4 })]);
+}
+
+/// Tests sequences of six words that only grow at their end: the first word changes only by proposals that
+/// go back to the empty sequence.
+#[test]
+fn proposals_reach_every_object() {
+    let env = BitSequence::new(1, 6).unwrap().env();
+    let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        let bits =
+            |row: &[u16]| row.iter().zip([1.5, -1.0]).map(|(&bit, slope)| f64::from(bit) * slope).sum();
+        Ok(states.rows().map(bits).collect())
+    };
+    assert_target(compare(&env, &reward, ChainConfig::default(), 60, None), "six words");
+    let start = Sampler::new(&env, &UniformPolicy).walks(4, &mut Rng::seeded(0)).unwrap().terminal;
+    let new = |proposals: &[(f64, Proposal)]| Chains::new(&env, proposing(proposals), start.clone(), None);
+    let defaults = new(&[]).unwrap().config().proposals.clone();
+    let [few, all] = [4, 6].map(|max_back| (1.0, Proposal::BackAndForth { max_back }));
+    assert_eq!(defaults, [few, all]);
+    assert!(new(&[all]).is_ok());
+    let rarely = (0.0, Proposal::Policy { max_back: 6 });
+    for proposals in [vec![few], vec![few, rarely], vec![(1.0, Proposal::OneMove)]] {
+        let error = new(&proposals).map(drop).unwrap_err();
+        assert!(matches!(error, Error::Config { .. }) && error.to_string().contains("6 moves"), "{error}");
+    }
 }
 
 /// Tests proposals of an untrained network, whose P_F and P_B aren't uniform, alone and together with the
@@ -272,9 +319,14 @@ fn replica_exchange_keeps_the_product() {
     let mut rng = Rng::seeded(1);
     let start = Sampler::new(&env, &UniformPolicy).walks(2 * n, &mut rng).unwrap().terminal;
     let mut chains = Chains::new(&env, config, start, None).unwrap();
-    for _ in 0..61 {
+    for _ in 0..60 {
         chains.round(&env, &reward, None, &mut rng).unwrap();
     }
+    // The only two neighbours of each ladder may exchange objects in every round.
+    let before = chains.counts().exchanged;
+    chains.round(&env, &reward, None, &mut rng).unwrap();
+    let last = chains.counts().exchanged - before;
+    assert!(before > 30 * n as u64 && last > n as u64 / 2, "{before} {last}");
     let mut joint = [0.0; 16];
     let points: Vec<usize> = chains.objects().rows().map(|row| usize::from(row[0])).collect();
     for pair in points.chunks(2) {

@@ -1,10 +1,12 @@
 //! The settings of chains and of a source of trajectories that runs chains.
 
+use gfn::rollout::check_max_back;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// A rule by which a Markov chain proposes another finished object. Every rule has its exact proposal ratio
-/// in the acceptance probability, so that chains sample the target.
+/// in the acceptance probability. A chain samples the target if its proposals lead from every object to every
+/// other in some number of rounds, and if they don't change between rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Proposal {
     /// One legal move of the environment, forward or backward, drawn uniformly from all legal moves of the
@@ -14,12 +16,18 @@ pub enum Proposal {
     /// Uniform backward moves, whose number is drawn from `1..=max_back`, then uniform forward moves until an
     /// object is finished ([`LocalSearch`](gfn::rollout::LocalSearch)). Use this rule if no single move leads
     /// from one object to another, for example if all objects have the same number of entries.
+    ///
+    /// If objects are made in a single order, like sequences that only grow at their end, and all have the
+    /// same number of entries, then backward moves must be able to reach the initial state. With a smaller
+    /// `max_back` the first entries of a chain's object would never change.
     BackAndForth {
         /// The largest number of backward moves, at least 1.
         max_back: usize,
     },
     /// Moves back and forth that are sampled from P_B and P_F of a policy. If `max_back` is at least the
-    /// length of trajectories, some proposals are independent samples of the policy.
+    /// length of trajectories, some proposals are independent samples of the policy. Chains sample the target
+    /// only while the policy stays as it is: in a [`ChainSource`](super::ChainSource) the policy learns from
+    /// the chains, so these proposals change.
     Policy {
         /// The largest number of backward moves, at least 1.
         max_back: usize,
@@ -37,7 +45,8 @@ pub struct ChainConfig {
     pub powers: Vec<f64>,
     /// The proposals, each with its weight of at least 0. All chains use the same proposal in a round. An
     /// empty list (the default) means: one move, if single moves lead from object to object; otherwise back
-    /// and forth with up to 4 backward moves; both in turn, if only some moves lead to objects.
+    /// and forth with up to 4 backward moves, and with up to as many as lead back to the initial state; all
+    /// of these with equal weights, if only some moves lead to objects.
     pub proposals: Vec<(f64, Proposal)>,
     /// The number of rounds after which neighbours of a ladder exchange objects: at least 1, the default.
     pub exchange_every: usize,
@@ -77,8 +86,8 @@ impl ChainConfig {
             return Err(Error::config("the weights of proposals", format!("{weights:?}"), expected));
         }
         for (_, proposal) in &self.proposals {
-            if let Proposal::BackAndForth { max_back: 0 } | Proposal::Policy { max_back: 0 } = proposal {
-                return Err(Error::config("max_back", "0", "at least one step back"));
+            if let Proposal::BackAndForth { max_back } | Proposal::Policy { max_back } = *proposal {
+                check_max_back(max_back)?;
             }
         }
         Ok(())
@@ -87,7 +96,7 @@ impl ChainConfig {
     /// Returns the settings of chains of power 0 with the same proposals, except those of a policy.
     pub(super) fn explorers(&self) -> Self {
         let mut proposals = self.proposals.clone();
-        proposals.retain(|(_, proposal)| !matches!(proposal, Proposal::Policy { .. }));
+        proposals.retain(|(weight, proposal)| *weight > 0.0 && !matches!(proposal, Proposal::Policy { .. }));
         Self { powers: vec![0.0], proposals, ..Self::default() }
     }
 
@@ -102,7 +111,8 @@ impl ChainConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Starts {
     /// The candidates are the objects that the trainer's policy sampled in this step. Their rewards are
-    /// known, so they need no reward call.
+    /// known, so they need no reward call. If they are too few, for example because chains supply the whole
+    /// batch, more objects are sampled, at one reward call each.
     Policy,
     /// The candidates of each start are objects that are nearly uniform among all objects: the objects of
     /// `candidates` chains of power 0, which make `rounds` rounds between starts. Each candidate needs one
@@ -110,7 +120,7 @@ pub enum Starts {
     Uniform {
         /// The number of candidates of each start, at least 1.
         candidates: usize,
-        /// The number of rounds, without reward calls, between candidates.
+        /// The number of rounds, without reward calls, between candidates, at least 1.
         rounds: usize,
     },
 }
@@ -133,10 +143,12 @@ pub struct ChainSourceConfig {
     pub chains: ChainConfig,
     /// The number of ladders, at least 1. The default is 16.
     pub ladders: usize,
-    /// The number of rounds before each draw of trajectories. The default is 4.
+    /// The number of rounds before each draw of trajectories, at least 1. The default is 4. A round computes
+    /// a reward for each chain whose power isn't 0, so a step costs up to `ladders` times the number of
+    /// powers times `rounds` rewards.
     pub rounds: usize,
     /// The number of reward calls of the chains after which they stop; the source then only draws from the
-    /// objects that were found. The default is `None`: chains never stop.
+    /// objects that were found. It is at least 1. The default is `None`: chains never stop.
     pub max_reward_calls: Option<u64>,
     /// The rule by which ladders restart. The default is `None`: they start at samples of the policy and are
     /// never restarted.
@@ -172,12 +184,25 @@ impl ChainSourceConfig {
         if self.ladders == 0 {
             return Err(Error::config("ladders", "0", "at least one ladder of chains"));
         }
+        if self.rounds == 0 {
+            return Err(Error::config("rounds", "0", "at least one round before each draw"));
+        }
+        if self.max_reward_calls == Some(0) {
+            return Err(Error::config(
+                "max_reward_calls",
+                "0",
+                "at least one reward call, or none for no limit",
+            ));
+        }
         let Some(restart) = self.restart else { return Ok(()) };
         if restart.patience == 0 {
             return Err(Error::config("patience", "0", "at least one round before a restart"));
         }
         if let Starts::Uniform { candidates: 0, .. } = restart.starts {
             return Err(Error::config("candidates", "0", "at least one candidate of each start"));
+        }
+        if let Starts::Uniform { rounds: 0, .. } = restart.starts {
+            return Err(Error::config("rounds", "0", "at least one round between candidates"));
         }
         Ok(())
     }

@@ -27,6 +27,16 @@ impl LegalMoves {
         (0..after.len()).map(moves).collect()
     }
 
+    /// Returns the number of backward moves.
+    pub(super) fn n_backward(&self) -> usize {
+        self.backward.len()
+    }
+
+    /// Returns the log-probability of one move among those of `after`, minus that of one move among these.
+    pub(super) fn log_ratio(&self, after: &Self) -> f64 {
+        (self.len() as f64 / after.len() as f64).ln()
+    }
+
     /// Returns the number of moves.
     pub(super) fn len(&self) -> usize {
         self.backward.len() + self.forward.len()
@@ -67,6 +77,11 @@ pub(super) fn make_moves<E: DiscreteEnv>(
     Ok((order, results))
 }
 
+/// Returns the corrections of log-rewards for symmetry and for objects of several states.
+pub(super) fn log_corrections<E: DiscreteEnv>(env: &E, states: &E::States) -> Result<Vec<f64>> {
+    training_log_rewards(env, states, vec![0.0; states.len()])
+}
+
 /// A move that [`Proposal::OneMove`](super::Proposal::OneMove) may propose.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ProposedMove {
@@ -90,7 +105,8 @@ pub struct ProposedMove {
 /// |Aut(y)|, because both sides are proportional to the number of moves between all labelled forms of x and
 /// of y. In both cases s(x, y) exp(log_factor) / n(x) = s(y, x) / n(y) for the sum over all moves, so that
 /// R(x)^b times the probability of a transition from x to y is the same as with x and y exchanged: R^b is the
-/// stationary distribution of objects.
+/// stationary distribution of objects. An environment up to isomorphism that doesn't correct for symmetry has
+/// the stationary distribution R^b / |Aut|, which with b = 1 is also the target of its training.
 ///
 /// # Errors
 /// [`Error::Shape`] unless there is exactly one state; the errors of environment and symmetry.
@@ -103,12 +119,12 @@ pub fn proposed_moves<E: DiscreteEnv>(env: &E, object: &E::States) -> Result<(E:
     let n = moves.len();
     let choices: Vec<(Direction, u32)> = (0..n).map(|k| moves.get(k)).collect();
     let (_, results) = make_moves(env, object, &vec![0; n], &choices)?;
-    let correction = training_log_rewards(env, object, vec![0.0])?[0];
-    let corrections = training_log_rewards(env, &results, vec![0.0; n])?;
+    let correction = log_corrections(env, object)?[0];
+    let corrections = log_corrections(env, &results)?;
     let describe = |(after, new): (LegalMoves, f64)| ProposedMove {
         probability: 1.0 / n as f64,
         is_finished: after.is_finished,
-        log_factor: new - correction + (n as f64 / after.len() as f64).ln(),
+        log_factor: new - correction + moves.log_ratio(&after),
     };
     let proposed = LegalMoves::list(env, &results).into_iter().zip(corrections).map(describe).collect();
     Ok((results, proposed))

@@ -3,7 +3,7 @@
 use gfn::env::{Direction, DiscreteEnv, Reward, Rows, log_rewards};
 use gfn::{Error, Result};
 
-use super::propose::Proposed;
+use super::propose::ProposalBatch;
 use super::{Chains, ScoredObjects};
 
 /// The number of rounds between comparisons of summed changes of the log-reward with full log-rewards.
@@ -37,7 +37,7 @@ impl<E: DiscreteEnv> Chains<E> {
     pub(super) fn score_proposed(
         &mut self,
         reward: &dyn Reward<E::States>,
-        proposed: &Proposed<E::States>,
+        proposed: &ProposalBatch<E::States>,
     ) -> Result<Vec<Option<f64>>> {
         let mut out = vec![None; proposed.rows.len()];
         let places: Vec<usize> = (0..out.len()).filter(|&k| self.power(proposed.rows[k]) > 0.0).collect();
@@ -45,11 +45,13 @@ impl<E: DiscreteEnv> Chains<E> {
             return Ok(out);
         }
         let values = if self.config.score_changes && !proposed.moves.is_empty() {
+            let values = self.add_changes(reward, proposed, &places)?;
             self.counts.changes += places.len() as u64;
-            self.add_changes(reward, proposed, &places)?
+            values
         } else {
+            let values = log_rewards(reward, &proposed.objects.select(&places), None)?;
             self.counts.reward_calls += places.len() as u64;
-            log_rewards(reward, &proposed.objects.select(&places), None)?
+            values
         };
         for (&k, value) in places.iter().zip(values) {
             out[k] = Some(value);
@@ -63,7 +65,7 @@ impl<E: DiscreteEnv> Chains<E> {
     fn add_changes(
         &self,
         reward: &dyn Reward<E::States>,
-        proposed: &Proposed<E::States>,
+        proposed: &ProposalBatch<E::States>,
         places: &[usize],
     ) -> Result<Vec<f64>> {
         let n = self.len();

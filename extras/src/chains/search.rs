@@ -1,12 +1,12 @@
 //! Markov chains that propose, accept and exchange finished objects.
 
-use gfn::env::{DiscreteEnv, Reward, Rows, training_log_rewards};
+use gfn::env::{DiscreteEnv, Reward, Rows};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 
-use super::moves::LegalMoves;
-use super::propose::{Proposed, default_proposals};
+use super::moves::{LegalMoves, log_corrections};
+use super::propose::{ProposalBatch, check_proposals, default_proposals};
 use super::{ChainConfig, Proposal};
 
 /// Objects whose log-reward is known.
@@ -56,6 +56,8 @@ pub struct ChainCounts {
     pub proposed: u64,
     /// The number of proposed objects that were accepted.
     pub accepted: u64,
+    /// The number of pairs of neighbours that exchanged their objects.
+    pub exchanged: u64,
 }
 
 /// Markov chains over the finished objects of an environment. A chain samples objects in proportion to R to
@@ -64,8 +66,9 @@ pub struct ChainCounts {
 ///
 /// Chains are divided into ladders, which have one chain for each power ([`ChainConfig::powers`]). One power
 /// gives Metropolis-Hastings. With several powers, neighbours k, k + 1 of a ladder exchange objects x, y with
-/// the acceptance probability `min(1, (R(y) / R(x))^(b_k - b_(k+1)))`, for even and odd k in turn (replica
-/// exchange, or parallel tempering), which keeps the product of the chains' distributions.
+/// the acceptance probability `min(1, (R(y) / R(x))^(b_k - b_(k+1)))` (replica exchange, or parallel
+/// tempering), which keeps the product of the chains' distributions. With more than two powers even and odd k
+/// take turns.
 ///
 /// If a chain starts at a sample of its distribution, it stays a sample. Otherwise its distribution
 /// approaches the target, provided that proposals lead from every object to every other in some number of
@@ -117,11 +120,12 @@ impl<E: DiscreteEnv> Chains<E> {
     ///
     /// # Errors
     /// [`Error::Config`] for bad settings and for a number of objects that isn't a positive multiple of the
-    /// number of powers; [`Error::Contract`] for an object that isn't finished, and for a ladder with objects
-    /// of several instances; [`Error::Shape`] unless there is one log-reward per object.
+    /// number of powers, and for proposals that can't change the first entries of objects
+    /// ([`Proposal::BackAndForth`]); [`Error::Contract`] for an object that isn't finished, and for a ladder
+    /// with objects of several instances; [`Error::Shape`] unless there is one log-reward per object.
     pub fn new(
         env: &E,
-        mut config: ChainConfig,
+        config: ChainConfig,
         start: E::States,
         log_rewards: Option<Vec<f64>>,
     ) -> Result<Self> {
@@ -148,9 +152,6 @@ impl<E: DiscreteEnv> Chains<E> {
                 instance";
             return Err(Error::contract("the chains of a ladder have the same target", detail));
         }
-        if config.proposals.is_empty() {
-            config.proposals = default_proposals(env, &start)?;
-        }
         let log_rewards = log_rewards.map_or(vec![None; n], |known| known.into_iter().map(Some).collect());
         let mut out = Self {
             corrections: Vec::new(),
@@ -161,6 +162,10 @@ impl<E: DiscreteEnv> Chains<E> {
             counts: ChainCounts::default(),
         };
         out.refresh(env)?;
+        if out.config.proposals.is_empty() {
+            out.config.proposals = default_proposals(env, &out.objects)?;
+        }
+        check_proposals(env, &out.objects, &out.config.proposals)?;
         Ok(out)
     }
 
@@ -173,7 +178,7 @@ impl<E: DiscreteEnv> Chains<E> {
             return Err(Error::contract("chains are at finished objects", detail));
         }
         self.moves = moves.into_iter().map(Some).collect();
-        self.corrections = training_log_rewards(env, &self.objects, vec![0.0; self.objects.len()])?;
+        self.corrections = log_corrections(env, &self.objects)?;
         Ok(())
     }
 
@@ -282,12 +287,12 @@ impl<E: DiscreteEnv> Chains<E> {
     fn accept(
         &mut self,
         env: &E,
-        proposed: Proposed<E::States>,
+        proposed: ProposalBatch<E::States>,
         new: &[Option<f64>],
         rng: &mut Rng,
     ) -> Result<()> {
         let n = proposed.rows.len();
-        let corrections = training_log_rewards(env, &proposed.objects, vec![0.0; n])?;
+        let corrections = log_corrections(env, &proposed.objects)?;
         let mut accepted = Vec::new();
         for (k, &row) in proposed.rows.iter().enumerate() {
             let gain =
@@ -312,7 +317,7 @@ impl<E: DiscreteEnv> Chains<E> {
         Ok(())
     }
 
-    /// Exchanges objects between neighbours of each ladder, for even and odd pairs in turn.
+    /// Exchanges objects between neighbours of each ladder, for even and odd pairs in turn if there are both.
     fn exchange(
         &mut self,
         reward: &dyn Reward<E::States>,
@@ -320,7 +325,8 @@ impl<E: DiscreteEnv> Chains<E> {
         rng: &mut Rng,
     ) -> Result<()> {
         let n_powers = self.config.powers.len();
-        let turn = (self.counts.rounds / self.config.exchange_every as u64) % 2;
+        let n_turns = if n_powers == 2 { 1 } else { 2 };
+        let turn = (self.counts.rounds / self.config.exchange_every as u64) % n_turns;
         let lower: Vec<usize> = (0..self.len())
             .filter(|row| row % n_powers + 1 < n_powers && (row % n_powers) as u64 % 2 == turn)
             .collect();
@@ -331,6 +337,7 @@ impl<E: DiscreteEnv> Chains<E> {
                 continue;
             };
             if rng.uniform().ln() < (self.power(row) - self.power(row + 1)) * (other - one) {
+                self.counts.exchanged += 1;
                 order.swap(row, row + 1);
                 self.log_rewards.swap(row, row + 1);
                 self.corrections.swap(row, row + 1);

@@ -7,8 +7,8 @@ use gfn::train::{BatchRequest, Context, Persist, Source, SourceTraits, TrainEnv}
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-use super::saved::{below_prefix, numbers, with_prefix, without_paths};
-use super::start::draw_starts;
+use super::saved::{below_prefix, numbers, with_prefix};
+use super::start::{StartDraw, draw_starts};
 use super::{ChainSourceConfig, Chains, ScoredObjects, Starts};
 
 /// A source whose trajectories lead to objects that Markov chains found. The chains search near high rewards,
@@ -24,9 +24,11 @@ use super::{ChainSourceConfig, Chains, ScoredObjects, Starts};
 /// are drawn by one distribution.
 ///
 /// With [`ChainSourceConfig::restart`] the chains are a search without a stationary distribution. Without it
-/// they are [`Chains`] that sample the target. The source needs an objective for off-policy trajectories and
-/// a trainer without conditions. Checkpoints store the chains and the objects, so that a resumed run
-/// continues bit for bit.
+/// they are [`Chains`] that sample the target, unless the policy proposes: it learns from the chains, so that
+/// proposals depend on the past of the chains, and no distribution is exact. The source needs an objective
+/// for off-policy trajectories and a trainer without conditions. Checkpoints store the chains and the
+/// objects, so that a resumed run continues bit for bit. The settings of the chains and the number of ladders
+/// must then be the same.
 ///
 /// ```
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
@@ -63,11 +65,12 @@ pub struct ChainSource<E: EnumerableEnv> {
 /// The chains of a source, and the progress of each ladder.
 struct Search<E: EnumerableEnv> {
     chains: Chains<E>,
-    settled: ReplayBuffer<E>,
+    /// The buffer of the chains' objects, for checkpoints.
+    buffer: ReplayBuffer<E>,
     /// The largest log-reward of each ladder since its start.
     best: Vec<f64>,
     /// The number of rounds since each ladder reached its largest log-reward.
-    idle: Vec<i64>,
+    rounds_without_progress: Vec<i64>,
 }
 
 impl<E: EnumerableEnv> Search<E> {
@@ -79,10 +82,10 @@ impl<E: EnumerableEnv> Search<E> {
 
     fn note_progress(&mut self) {
         for (ladder, log_reward) in self.largest().into_iter().enumerate() {
-            self.idle[ladder] += 1;
+            self.rounds_without_progress[ladder] += 1;
             if log_reward > self.best[ladder] {
                 self.best[ladder] = log_reward;
-                self.idle[ladder] = 0;
+                self.rounds_without_progress[ladder] = 0;
             }
         }
     }
@@ -95,7 +98,7 @@ impl<E: EnumerableEnv> Search<E> {
         self.chains.replace(env, &rows, starts.repeated(n_powers))?;
         for (&ladder, &log_reward) in ladders.iter().zip(&starts.log_rewards) {
             self.best[ladder] = log_reward;
-            self.idle[ladder] = 0;
+            self.rounds_without_progress[ladder] = 0;
         }
         Ok(())
     }
@@ -140,58 +143,68 @@ impl<E: EnumerableEnv> ChainSource<E> {
 
     fn store(&mut self, env: &E, found: &ScoredObjects<E::States>) -> Result<()> {
         if !found.log_rewards.is_empty() {
-            self.memory.add(env, &without_paths(env, found.objects.clone()), &found.log_rewards)?;
+            self.memory.add_objects(env, found.objects.clone(), &found.log_rewards)?;
         }
         Ok(())
     }
 }
 
 impl<E: EnumerableEnv + TrainEnv> ChainSource<E> {
-    /// Draws `n` starts, stores all objects whose rewards were computed for them, and counts these rewards.
+    /// Draws `n` starts, stores all objects whose rewards were computed for them, and counts these rewards,
+    /// also if it fails.
     fn starts(&mut self, n: usize, context: &Context<E>, rng: &mut Rng) -> Result<ScoredObjects<E::States>> {
-        let rule = self.config.restart.map_or(Starts::Policy, |restart| restart.starts);
-        let fresh = self.fresh.take().unwrap_or_else(|| ScoredObjects::empty(&context.env.initial(&[])));
+        let env = &context.env;
+        let none = ScoredObjects::empty(&env.initial(&[]));
+        let mut drawn = StartDraw { starts: none.clone(), evaluations: none.clone(), reward_calls: 0 };
+        let fresh = self.fresh.as_ref().unwrap_or(&none);
         let mut explorers = self.explorers.take().map(|(chains, _)| chains);
-        let drawn = draw_starts(rule, n, &fresh, &mut explorers, &self.config.chains, context, rng)?;
+        let outcome = draw_starts(&self.config, n, fresh, &mut explorers, &mut drawn, context, rng);
         if let Some(mut chains) = explorers {
-            let settled = chains.settle(&context.env)?;
-            self.explorers = Some((chains, settled));
+            let buffer = chains.canonicalise_objects(env)?;
+            self.explorers = Some((chains, buffer));
         }
         self.last_calls += drawn.reward_calls;
-        self.store(&context.env, &drawn.evaluations)?;
-        Ok(drawn.starts)
+        self.store(env, &drawn.evaluations)?;
+        outcome.map(|()| drawn.starts)
     }
 
     /// Starts the chains in the first draw, and restarts ladders without progress.
-    fn begin(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<Search<E>> {
+    fn begin(&mut self, search: &mut Option<Search<E>>, context: &Context<E>, rng: &mut Rng) -> Result<()> {
         let env = &context.env;
-        let n_powers = self.config.chains.powers.len();
-        let Some(mut search) = self.search.take() else {
+        let Some(search) = search else {
             let starts = self.starts(self.config.ladders, context, rng)?;
             let best = starts.log_rewards.clone();
-            let ScoredObjects { objects, log_rewards } = starts.repeated(n_powers);
+            let ScoredObjects { objects, log_rewards } = starts.repeated(self.config.chains.powers.len());
             let mut chains = Chains::new(env, self.config.chains.clone(), objects, Some(log_rewards))?;
-            let settled = chains.settle(env)?;
-            return Ok(Search { idle: vec![0; best.len()], chains, settled, best });
+            let buffer = chains.canonicalise_objects(env)?;
+            let rounds_without_progress = vec![0; best.len()];
+            *search = Some(Search { chains, buffer, best, rounds_without_progress });
+            return Ok(());
         };
-        let Some(restart) = self.config.restart else { return Ok(search) };
-        let is_idle = |ladder: &usize| search.idle[*ladder] >= restart.patience as i64;
+        let Some(restart) = self.config.restart else { return Ok(()) };
+        let is_idle = |ladder: &usize| search.rounds_without_progress[*ladder] >= restart.patience as i64;
         let ladders: Vec<usize> = (0..self.config.ladders).filter(is_idle).collect();
         if !ladders.is_empty() {
             let starts = self.starts(ladders.len(), context, rng)?;
             search.restart(env, &ladders, &starts)?;
         }
-        Ok(search)
+        Ok(())
     }
 
-    /// Runs the chains for the rounds of a draw. If a round fails, the chains stay as they were before it.
+    /// Runs the chains for the rounds of a draw. After an error the source keeps its chains, and what they
+    /// found and counted before it.
     fn run(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<()> {
         if self.total_calls >= self.max_calls() {
             return Ok(());
         }
-        let mut search = self.begin(context, rng)?;
-        let outcome = self.make_rounds(&mut search, context, rng);
-        self.search = Some(search);
+        let mut search = self.search.take();
+        let mut outcome = self.begin(&mut search, context, rng);
+        if let Some(search) = &mut search {
+            outcome = outcome.and_then(|()| self.make_rounds(search, context, rng));
+            let buffer = search.chains.canonicalise_objects(&context.env);
+            outcome = outcome.and(buffer.map(|buffer| search.buffer = buffer));
+        }
+        self.search = search;
         self.total_calls += self.last_calls;
         outcome
     }
@@ -209,12 +222,11 @@ impl<E: EnumerableEnv + TrainEnv> ChainSource<E> {
                 break;
             }
             let before = search.chains.counts().reward_calls;
-            let scored = search.chains.round(env, context.reward.as_ref(), policy, rng)?;
+            let outcome = search.chains.round(env, context.reward.as_ref(), policy, rng);
             self.last_calls += search.chains.counts().reward_calls - before;
-            self.store(env, &scored)?;
+            self.store(env, &outcome?)?;
             search.note_progress();
         }
-        search.settled = search.chains.settle(env)?;
         Ok(())
     }
 }
@@ -233,12 +245,12 @@ impl<E: EnumerableEnv> Persist<E> for ChainSource<E> {
         let flags = [self.total_calls as i64, self.search.is_some().into(), self.explorers.is_some().into()];
         out.push(("flags".into(), Tensor::from_slice(&flags)));
         if let Some(search) = &self.search {
-            out.extend(with_prefix("chains/", search.chains.state(env, &search.settled)?));
+            out.extend(with_prefix("chains/", search.chains.state(env, &search.buffer)?));
             out.push(("best".into(), Tensor::from_slice(&search.best)));
-            out.push(("idle".into(), Tensor::from_slice(&search.idle)));
+            out.push(("rounds_without_progress".into(), Tensor::from_slice(&search.rounds_without_progress)));
         }
-        if let Some((explorers, settled)) = &self.explorers {
-            out.extend(with_prefix("explorers/", explorers.state(env, settled)?));
+        if let Some((explorers, buffer)) = &self.explorers {
+            out.extend(with_prefix("explorers/", explorers.state(env, buffer)?));
         }
         Ok(out)
     }
@@ -252,9 +264,10 @@ impl<E: EnumerableEnv> Persist<E> for ChainSource<E> {
             let n = self.config.ladders;
             let chains = &self.config.chains;
             let below = below_prefix("chains/", state);
-            let (chains, settled) = Chains::from_state(env, chains.clone(), n * chains.powers.len(), &below)?;
+            let (chains, buffer) = Chains::from_state(env, chains.clone(), n * chains.powers.len(), &below)?;
             let best = numbers(state, "best", n)?;
-            out.search = Some(Search { chains, settled, best, idle: numbers(state, "idle", n)? });
+            let rounds_without_progress = numbers(state, "rounds_without_progress", n)?;
+            out.search = Some(Search { chains, buffer, best, rounds_without_progress });
         }
         if let Some(Starts::Uniform { candidates, .. }) = self.config.restart.map(|restart| restart.starts)
             && flags[2] != 0
@@ -288,8 +301,9 @@ impl<E: EnumerableEnv + TrainEnv> Source<E> for ChainSource<E> {
             return Err(Error::missing("chains as a source", "objects without conditions", remedy));
         }
         self.last_calls = 0;
-        self.run(context, rng)?;
+        let outcome = self.run(context, rng);
         self.fresh = None;
+        outcome?;
         self.last_step = Some(context.step);
         let drawn = self.memory.draw_entries(request.max, rng)?;
         let uniform = context.env.uniform();

@@ -4,9 +4,9 @@ use gfn::env::{DiscreteEnv, Rows, log_rewards};
 use gfn::train::{Context, TrainEnv};
 use gfn::{Result, Rng};
 
-use super::{ChainConfig, Chains, ScoredObjects, Starts};
+use super::{ChainSourceConfig, Chains, ScoredObjects, Starts};
 
-/// The number of times that chains of power 0 make their rounds before the first candidates.
+/// The factor by which the first candidates get more rounds.
 const FIRST_ROUNDS: usize = 5;
 
 /// Chooses `n` of these candidates in proportion to R^`power`, without replacement.
@@ -20,7 +20,7 @@ fn choose(log_rewards: &[f64], power: f64, n: usize, rng: &mut Rng) -> Vec<usize
     keys.into_iter().take(n).map(|(_, row)| row).collect()
 }
 
-/// The objects of a search, and the counts of its reward calls.
+/// The result of [`draw_starts`].
 pub(super) struct StartDraw<S> {
     /// The objects at which chains start.
     pub(super) starts: ScoredObjects<S>,
@@ -31,28 +31,26 @@ pub(super) struct StartDraw<S> {
 
 /// Draws `n` starts. `fresh` are objects with known rewards that the policy sampled in this step; if they are
 /// too few, more are sampled. `explorers` are the chains of power 0; they are created when they are needed.
+/// After an error `out` has what was computed before it.
 pub(super) fn draw_starts<E: TrainEnv + DiscreteEnv>(
-    starts: Starts,
+    config: &ChainSourceConfig,
     n: usize,
     fresh: &ScoredObjects<E::States>,
     explorers: &mut Option<Chains<E>>,
-    chains: &ChainConfig,
+    out: &mut StartDraw<E::States>,
     context: &Context<E>,
     rng: &mut Rng,
-) -> Result<StartDraw<E::States>> {
+) -> Result<()> {
     let env = &context.env;
-    let mut out = StartDraw {
-        starts: ScoredObjects::empty(&fresh.objects),
-        evaluations: ScoredObjects::empty(&fresh.objects),
-        reward_calls: 0,
-    };
+    let chains = &config.chains;
     let sampled = |n: usize, rng: &mut Rng| -> Result<E::States> {
         let sampler = context.sampler(env, context.policy()).exploration(context.exploration()?);
         Ok(sampler.walks(n, rng)?.terminal)
     };
     // Chains of a large power search for large rewards, so they start near them.
     let power = chains.powers.iter().copied().fold(0.0, f64::max);
-    let Starts::Uniform { candidates, rounds } = starts else {
+    let rule = config.restart.map_or(Starts::Policy, |restart| restart.starts);
+    let Starts::Uniform { candidates, rounds } = rule else {
         let mut candidates = fresh.clone();
         let n_missing = n.saturating_sub(candidates.objects.len());
         if n_missing > 0 {
@@ -63,7 +61,7 @@ pub(super) fn draw_starts<E: TrainEnv + DiscreteEnv>(
             candidates.append(objects, &values);
         }
         out.starts = candidates.select(&choose(&candidates.log_rewards, power, n, rng));
-        return Ok(out);
+        return Ok(());
     };
     let mut n_rounds = rounds;
     let explorers = match explorers {
@@ -88,5 +86,5 @@ pub(super) fn draw_starts<E: TrainEnv + DiscreteEnv>(
             out.starts.append(explorers.objects().select(&[row]), &[known[row]]);
         }
     }
-    Ok(out)
+    Ok(())
 }

@@ -455,7 +455,7 @@ class Mala(SourceSettings):
 
 
 @dataclass(frozen=True)
-class Chains(SourceSettings):
+class ChainSource(SourceSettings):
     """Markov chains that search for objects of high reward, from which the policy learns:
     Metropolis-Hastings, or replica exchange with several `powers`. They propose objects by the moves of the
     environment, with the exact ratio of proposals. All objects whose reward is known are stored, and drawn
@@ -467,32 +467,33 @@ class Chains(SourceSettings):
         The number of ladders, and the powers of R that the chains of each ladder sample. A ladder has one
         chain for each power, and neighbours exchange their objects. A power of 0 samples all objects alike.
     rounds
-        The number of proposals of each chain before each training step.
+        The number of proposals of each chain before each training step, at least 1. A step computes up to
+        `ladders * len(powers) * rounds` rewards.
     proposals, max_back
         `one_move` proposes the result of one random move, forward or backward. `back_and_forth` proposes
         the result of up to `max_back` random moves backward, followed by moves forward to a finished
         object; `policy` draws these moves from P_B and P_F. `automatic` chooses `one_move` if such moves
-        lead from object to object, and otherwise `back_and_forth`.
+        lead from object to object, and otherwise `back_and_forth` with enough moves to reach all objects.
     score_changes
         True if the chains ask a reward of the library for the change of log R by one move only.
     max_reward_calls
-        The number of rewards after which the chains stop, and only stored objects are drawn; None for no
-        limit.
+        The number of rewards, at least 1, after which the chains stop, and only stored objects are drawn;
+        None for no limit.
     patience
         The number of rounds without a larger reward after which a ladder starts anew; None for chains that
         are never restarted.
-    starts, candidates, moves
+    starts, candidates, rounds_between
         The objects at which chains start, drawn from some candidates in proportion to R to the largest
         power: the new samples of the policy, or nearly uniform objects (`uniform`, only with `patience`).
-        Each start then has `candidates` candidates, after `moves` random moves, and each candidate costs a
-        reward.
+        Each start then has `candidates` candidates: the objects of as many chains of power 0, which make
+        `rounds_between` rounds before each start. Each candidate costs a reward.
     capacity, exponent
         The largest number of stored objects, of which those of the lowest rewards are dropped first, and
         the exponent by which they are drawn.
     path
         The trajectory to a drawn object: sampled by uniform backward steps, or by P_B.
 
-    >>> sources = [gfn.Chains(ladders=4, patience=5, starts="uniform", candidates=8)]
+    >>> sources = [gfn.ChainSource(ladders=4, patience=5, starts="uniform", candidates=8)]
     >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
     >>> gfn.Trainer(env, gfn.HyperGridReward(), net, batch=8, sources=sources).fit(2).steps_done
     2
@@ -511,7 +512,7 @@ class Chains(SourceSettings):
     patience: int | None = None
     starts: Literal["policy", "uniform"] = "policy"
     candidates: int = field(default=64, metadata=needs("starts", "uniform"))
-    moves: int = field(default=100, metadata=needs("starts", "uniform"))
+    rounds_between: int = field(default=100, metadata=needs("starts", "uniform"))
     capacity: int = field(default=100_000, metadata=COUNT)
     exponent: float = 1.0
     path: Literal["uniform_backward", "policy_backward"] = "uniform_backward"
@@ -520,8 +521,8 @@ class Chains(SourceSettings):
         super().__post_init__()
         if self.patience is None and self.starts == "uniform":
             raise ValueError(
-                "Chains.starts is 'uniform' with patience=None: expected patience to be a number of rounds, "
-                "because chains that are never restarted start at samples of the policy"
+                "ChainSource.starts is 'uniform' with patience=None: expected patience to be a number of "
+                "rounds, because chains that are never restarted start at samples of the policy"
             )
 
     @property
@@ -533,7 +534,7 @@ class Chains(SourceSettings):
             proposal = {proposal: {"max_back": values["max_back"]}}
         starts: Any = "Policy"
         if self.starts == "uniform":
-            starts = {"Uniform": {"candidates": values["candidates"], "rounds": values["moves"]}}
+            starts = {"Uniform": {"candidates": values["candidates"], "rounds": values["rounds_between"]}}
         return {
             "chains": {
                 "powers": values["powers"],

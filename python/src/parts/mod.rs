@@ -112,8 +112,8 @@ impl Parts {
         }
         if let Some(chains) = self.chains {
             let Some(discrete) = E::discrete() else {
-                let expected = "no Chains, because chains need an environment whose moves can be listed";
-                return Err(Error::config("sources", "Chains for points", expected));
+                let expected = "no ChainSource, because chains need an environment whose moves can be listed";
+                return Err(Error::config("sources", "ChainSource for points", expected));
             };
             trainer = (discrete.with_chains)(trainer, chains.share, chains.config.0)?;
         }

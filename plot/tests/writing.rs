@@ -1,6 +1,6 @@
 //! Tests of written files. SVG is tested in every build, and PNG only with the feature `png`.
 
-use gfn_plot::{Canvas, Colour, TextAnchor};
+use gfn_plot::{Canvas, Colour, Page, Table, TextAnchor};
 
 fn folder(name: &str) -> std::path::PathBuf {
     let folder = std::env::temp_dir().join(format!("gfn-plot-{}-{name}", std::process::id()));
@@ -79,4 +79,23 @@ fn a_png_has_two_pixels_per_unit_and_letters() {
     large.disc((1.0, 1.0), 1.0, Colour::INK);
     assert!(large.write(folder.join("b.png")).unwrap_err().to_string().contains("write it as SVG"));
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn pages_escape_texts_and_contain_pictures_without_declarations() {
+    let svg = r#"<?xml version="1.0"?><!-- x --><svg xmlns="http://www.w3.org/2000/svg"><g/></svg>"#;
+    let page = Page::new("a < b")
+        .heading("\"x\" & y")
+        .text("<script>alert(1)</script>")
+        .table(&Table::new(["p & q", "r"]).row(["</td>".into(), 0.5.into()]))
+        .picture(svg)
+        .to_html();
+    assert!(page.contains("<title>a &lt; b</title>") && page.contains("<h1>a &lt; b</h1>"));
+    assert!(page.contains("<h2>&quot;x&quot; &amp; y</h2>"));
+    assert!(page.contains("<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>") && !page.contains("<script"));
+    assert!(page.contains("<th>p &amp; q</th>") && page.contains("<td>&lt;/td&gt;</td>"));
+    assert!(!page.contains("<?xml") && page.matches("<svg").count() == 1 && page.contains("<g/></svg>"));
+    let path = folder("page").join("page.html");
+    Page::new("a < b").write(&path).unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), Page::new("a < b").to_html());
 }

@@ -183,7 +183,8 @@ impl StructureScores {
     }
 
     /// Draws graphs from several Markov chains over orders of the variables. Returns the graphs, chain by
-    /// chain, and whether they are corrected for the number of orders that each graph fits.
+    /// chain, whether they are corrected for the number of orders that each graph fits, and the effective
+    /// number of each chain's candidates.
     fn order_samples<'py>(
         &self,
         py: Python<'py>,
@@ -192,7 +193,7 @@ impl StructureScores {
         samples: usize,
         thin: usize,
         seed: u64,
-    ) -> PyResult<(Bound<'py, PyAny>, bool)> {
+    ) -> PyResult<(Bound<'py, PyAny>, bool, Vec<f64>)> {
         let found = env.with_space(py, |space| match space {
             ByKind::Graphs(Space { details: GraphDetails::Structures(named), .. }) => {
                 named.check_columns(&self.names)?;
@@ -203,7 +204,7 @@ impl StructureScores {
         })?;
         let n_nodes = self.names.len();
         let border = StructureBorder { n_nodes, features: AdjacencyFeatures::new(n_nodes) };
-        Ok((border.show(py, &found.pooled())?, found.is_corrected))
+        Ok((border.show(py, &found.pooled())?, found.is_corrected, found.effective_samples))
     }
 
     /// Sums the probability of each edge over all structures of an environment. Returns these probabilities
@@ -285,14 +286,16 @@ pub(crate) fn edge_intervals<'py>(
     Ok((to_array(py, &low)?, to_array(py, &high)?))
 }
 
-/// Returns the lower and the upper ends of the intervals of edge probabilities from independent runs.
+/// Returns the lower and the upper ends of the intervals of edge probabilities from independent runs of
+/// `samples` samples.
 #[pyfunction]
 pub(crate) fn edge_intervals_between<'py>(
     py: Python<'py>,
     runs: Vec<PyReadonlyArray2<'py, f64>>,
+    samples: usize,
 ) -> Outcome<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let runs: Vec<PairMatrix> = runs.iter().map(to_pairs).collect();
-    let (low, high) = PairMatrix::intervals_between(&runs)?;
+    let (low, high) = PairMatrix::intervals_between(&runs, samples)?;
     Ok((to_array(py, &low)?, to_array(py, &high)?))
 }
 

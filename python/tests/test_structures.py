@@ -3,6 +3,7 @@ data or on the names of levels. Sums over graphs must equal sums over a brute-fo
 graphs. Invalid data must be refused."""
 
 import copy
+import dataclasses
 import itertools
 import math
 import os
@@ -737,6 +738,31 @@ def test_orders_sample_the_posterior_and_fill_a_report(tmp_path):
     marginals = gfn.structure_marginals(found.graphs, names=frame.columns)
     gfn.structure_report(path, marginals, found.graphs)
     assert "noise of sampling only" in path.read_text()
+    text = path.with_name("order.html")
+    gfn.structure_report(text, dataclasses.replace(found, is_corrected=False))
+    assert "not corrected" in text.read_text() and "Effective samples" not in text.read_text()
+    gfn.structure_report(text, found)
+    assert f"{found.effective_samples[2]:.0f}" in text.read_text() and "not corrected" not in text.read_text()
+    assert len(found.effective_samples) == 3 and 0 < max(found.effective_samples) <= 15_000
+    other = gfn.edge_marginals(gfn.BayesianStructure(5), gfn.StructureReward(data))
+    wrong = [
+        ({"found": marginals}, "graphs is None"),
+        ({"exact": other}, "exact has the variables"),
+        ({"belief": {("f", "a"): 1.5}}, "belief of"),
+        ({"belief": {("f", "a"): math.nan}}, "belief of"),
+    ]
+    for changes, problem in wrong:
+        with pytest.raises(ValueError, match=problem):
+            gfn.structure_report(path, **({"found": found} | changes))
+    with pytest.raises(TypeError, match="found is"):
+        gfn.structure_report(path, marginals.edge)
+    few = gfn.order_mcmc(env, reward, chains=np.int64(2), samples=np.int32(3), seed=np.uint8(4))
+    assert few.chains.shape == (2, 3, 5, 5)
+    for name, value in [("chains", True), ("samples", 2.0), ("seed", "0")]:
+        with pytest.raises(TypeError, match=f"{name} is"):
+            gfn.order_mcmc(env, reward, **{name: value})
+    with pytest.raises(ValueError, match="seed is -1"):
+        gfn.order_mcmc(env, reward, seed=-1)
     with pytest.raises(ValueError, match="thin is 0: expected a whole number"):
         gfn.order_mcmc(env, reward, thin=0)
     with pytest.raises(ValueError, match="belief has 'g'"):

@@ -3,11 +3,11 @@
 
 use clap::builder::Resettable::Reset;
 use gfn::objective::{MaximumLikelihood, ModifiedDetailedBalance, NextExit};
-use gfn_dags::{AdjacencyFeatures, EdgeTransformer, EdgeTransformerConfig};
+use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, OrderChain};
 
 use super::edges::exact_edges;
 use super::findings::Findings;
-use super::methods::{METHODS, Method, ORDER_STEPS, chain_data};
+use super::methods::{FoundGraphs, METHODS, ORDER_STEPS, Origin, Search, chain_data};
 use super::problem::{Problem, ProblemArgs, Score};
 use crate::prelude::*;
 use crate::run::task_flags::is_given;
@@ -20,13 +20,14 @@ pub(crate) struct Structures {
     problem: ProblemArgs,
     /// Method that samples structures. All but policy train nothing: --steps is then the number of steps of
     /// each of four Markov chains, a quarter of as many steps before the first sample not counted, or the
-    /// number of restarts of greedy search
+    /// number of restarts of greedy search. Chains make at least one step per graph, and order-mcmc a
+    /// multiple of ten, so a smaller --steps is raised
     #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
-    by: Selection<Method>,
+    by: Selection<Option<Search>>,
     /// Number of steps of each of four Markov chains over orders of the variables. The policy learns from the
     /// graphs of the chains by maximum likelihood, instead of from its own samples by --objective; 0 for the
-    /// latter. The default is 500,000 for 6 to 20 variables, and for more with --max-parents; otherwise, and
-    /// with --objective, --replay, --lag or --epsilon, 0
+    /// latter. The default is 500,000 for 6 or more variables with at most 12 million parent sets, which are
+    /// 20 variables without --max-parents; otherwise, and with --objective, --replay, --lag or --epsilon, 0
     #[arg(long)]
     chain_steps: Option<usize>,
     /// Network of the policy
@@ -36,18 +37,18 @@ pub(crate) struct Structures {
     #[arg(long, default_value_t = 0)]
     lag: usize,
     /// Number of final samples, if there are too many graphs to list all of them
-    #[arg(long, default_value_t = 5_000)]
+    #[arg(long, default_value_t = 5_000, value_parser = at_least_one)]
     graphs: usize,
     /// Largest number of variables for which exact edge probabilities are summed, at most 20. Fourteen take
     /// less than a second, and each further variable takes three times as long
-    #[arg(long, default_value_t = 14)]
-    exact_up_to: usize,
+    #[arg(long, default_value_t = 14, value_parser = clap::value_parser!(u8).range(0..=20))]
+    exact_up_to: u8,
     #[command(flatten)]
     common: Common,
 }
 
 /// Learn the probability of each edge between the variables of a CSV file. This is bayesian-structure with
-/// more training steps and samples
+/// more samples and, for up to five variables, more training steps
 #[derive(Args)]
 #[command(
     mut_arg("data", |arg| arg.long(Reset).value_name("FILE").required(true)),
@@ -86,17 +87,21 @@ const NETWORKS: &[Choice<Network>] = &[
 ];
 
 /// The flags of a policy that learns from its own samples.
-const OWN_SAMPLES: &[&str] = &["--objective", "--replay", "--lag", "--epsilon"];
-/// The largest number of nodes for which chains over orders list all parent sets of a node.
-const MAX_ORDERED: usize = 20;
+const ON_POLICY_FLAGS: &[&str] = &["--objective", "--replay", "--lag", "--epsilon"];
+/// The flags that have no effect on a search without a policy.
+const SEARCH_IGNORES: &[&str] =
+    &["--policy", "--chain-steps", "--objective", "--replay", "--lag", "--epsilon", "--backward"];
 /// The largest number of nodes for which all acyclic graphs are listed.
-const MOST_LISTED: usize = 5;
+const MAX_LISTED_NODES: usize = 5;
 /// The largest number of graphs that are listed. There are 29,281 acyclic graphs of five nodes.
 const EXACT_LIMIT: usize = 30_000;
 
 impl Structures {
     /// Returns an error if a given flag has no effect in combination with the other flags.
     fn check(&self) -> Result<()> {
+        if self.by.value.is_some() {
+            refuse(SEARCH_IGNORES, "a command without this flag, or with --by policy")?;
+        }
         if self.common.objective.name != "modified-db" {
             refuse(&["--lag"], "a command without this flag, or with --objective modified-db")?;
         }
@@ -106,10 +111,9 @@ impl Structures {
         }
         if self.chain_steps.is_some_and(|steps| steps > 0) {
             refuse(
-                OWN_SAMPLES,
-                "a command without this flag, or with --chain-steps 0, because a policy that
-                learns from chains \
-                 learns by maximum likelihood from their graphs alone",
+                ON_POLICY_FLAGS,
+                "a command without this flag, or with --chain-steps 0, because with --chain-steps the policy \
+                 learns by maximum likelihood from the graphs of the chains alone",
             )?;
         }
         if self.problem.score == Score::Bde {
@@ -138,32 +142,37 @@ impl Structures {
         let mut rng = run.rng();
         let problem = self.problem.problem(&mut rng)?;
         let n = problem.names.len();
-        let chain_steps = self.chain_steps(n);
+        let structures = problem.structures()?;
+        let chain_steps = self.chain_steps(&structures);
         run.recipe = self.recipe(n, chain_steps, steps);
         run.config = common.trainer(&run.recipe);
-        let structures = problem.structures()?;
         let reward = problem.reward(structures.env())?;
-        if self.by.value != Method::Policy {
-            let mut graphs = GraphStates::default();
+        if let Some(search) = self.by.value {
+            let mut found = None;
             let mut report = run.search(|| {
-                let steps = run.steps();
-                graphs = self.by.value.sample(&structures, &reward, steps, self.graphs, &mut rng)?;
+                found = Some(search.run(&structures, &reward, run.steps(), self.graphs, &mut rng)?);
                 Ok(())
             })?;
-            return self.conclude(&problem, graphs, &mut report).and_then(|()| run.print(report));
+            if let Some(found) = found {
+                self.conclude(&problem, found, &mut report)?;
+            }
+            return run.print(report);
         }
         let (policy, network) = self.policy(structures.env(), run.device, &mut rng)?;
         if self.lag > 0 {
             run.objective = || Ok(Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }));
         }
         let mut data = None;
+        let mut orders = None;
         if chain_steps > 0 {
-            data = Some(chain_data(&structures, &reward, chain_steps, &mut rng)?);
+            let (graphs, quality) = chain_data(&structures, &reward, chain_steps, &mut rng)?;
+            data = Some(graphs);
+            orders = quality;
             run.objective = || Ok(Box::new(MaximumLikelihood));
             run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         }
-        let task =
-            json!({ "title": problem.title, "seed": common.seed, "nodes": n, "policy": self.policy.name });
+        let task = json!({ "title": problem.title, "seed": common.seed, "nodes": n, "by": self.by.name,
+            "chain_steps": chain_steps, "policy": self.policy.name });
         let description = run.describe(task, &network);
         let mut trainer = run.trainer(structures.into_env(), reward, policy, rng, &description)?;
         if let Some(data) = data {
@@ -173,24 +182,39 @@ impl Structures {
             trainer = trainer.with_target_network(self.lag)?;
         }
         run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| match exact {
-            Some(exact) => self.finish(Findings::from_exact(&problem, exact)?, report),
-            None => self.conclude(&problem, evaluated(trainer, self.graphs)?, report),
+            Some(exact) => self.finish(Findings::from_exact(&problem, exact, orders)?, report),
+            None => {
+                let graphs = evaluated(trainer, self.graphs)?;
+                self.conclude(&problem, FoundGraphs { graphs, origin: Origin::PolicySamples, orders }, report)
+            }
         })
     }
 
     /// Returns the number of steps of the chains that the policy learns from; 0 if it learns from its own
     /// samples.
-    fn chain_steps(&self, n: usize) -> usize {
-        let can_list = n <= MAX_ORDERED || self.problem.max_parents.is_some();
-        let default = n > MOST_LISTED && can_list && !OWN_SAMPLES.iter().any(|flag| is_given(flag));
-        self.chain_steps.unwrap_or(if default { ORDER_STEPS } else { 0 })
+    fn chain_steps(&self, structures: &BayesianStructure) -> usize {
+        if let Some(steps) = self.chain_steps {
+            return steps;
+        }
+        let is_on_policy = ON_POLICY_FLAGS.iter().any(|flag| is_given(flag));
+        if self.by.value.is_some() || structures.n_nodes() <= MAX_LISTED_NODES || is_on_policy {
+            return 0;
+        }
+        if !OrderChain::is_possible(structures) {
+            tell(
+                "Markov chains over orders need at most 64 variables and 12,000,000 parent sets, so the \
+                 policy learns from its own samples: a smaller --max-parents permits chains",
+            );
+            return 0;
+        }
+        ORDER_STEPS
     }
 
     /// Returns the defaults of training. `steps` is the default of `--steps` for a policy that learns from
     /// its own samples.
     fn recipe(&self, n: usize, chain_steps: usize, steps: Option<usize>) -> Recipe {
         let own = Recipe {
-            steps: steps.unwrap_or(if n > MOST_LISTED { 2_000 } else { 4_000 }),
+            steps: steps.unwrap_or(if n > MAX_LISTED_NODES { 2_000 } else { 4_000 }),
             batch: 128,
             replay: 10_000,
             buffer: NEWEST,
@@ -202,24 +226,19 @@ impl Structures {
             samples: 0,
             ..Recipe::default()
         };
-        match self.by.value.default_steps() {
-            Some(steps) => Recipe { steps, ..own },
+        match self.by.value {
+            Some(search) => Recipe { steps: search.default_steps(), ..own },
             None if chain_steps > 0 => Recipe { steps: 2_000, batch: 32, replay: 0, lr: 2e-3, ..own },
             None => own,
         }
     }
 
-    /// Reports on sampled graphs.
-    fn conclude(&self, problem: &Problem, graphs: GraphStates, report: &mut Report) -> Result<()> {
-        let n_scores = problem.n_scores();
+    /// Reports on graphs that were sampled or found.
+    fn conclude(&self, problem: &Problem, found: FoundGraphs, report: &mut Report) -> Result<()> {
         let structures = problem.structures()?;
-        let edges = exact_edges(&structures, &problem.reward(structures.env())?, self.exact_up_to)?;
+        let edges = exact_edges(&structures, &problem.reward(structures.env())?, self.exact_up_to.into())?;
         let edges = edges.map(|summed| (summed.edge, summed.log_z));
-        let chains = self.by.value.n_chains();
-        self.finish(Findings::new(problem, graphs, None, edges)?.with_chains(chains), report)?;
-        // The exact probabilities need the scores of all parent sets, which the method may not have needed.
-        report.set("local_scores", n_scores);
-        Ok(())
+        self.finish(Findings::new(problem, found, None, edges)?, report)
     }
 
     fn finish(&self, findings: Findings<'_>, report: &mut Report) -> Result<()> {

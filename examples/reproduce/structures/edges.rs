@@ -4,20 +4,28 @@ use std::fmt;
 
 use gfn_dags::{BayesianStructure, DagReward, EdgeMarginals, LocalScore, PairMatrix};
 
+use super::methods::Origin;
 use crate::prelude::*;
 
-/// Computes the posterior probability of each edge as a sum over all graphs. Returns `None` for more than
-/// `up_to` variables, and if cancellation makes the sum too inaccurate.
+/// Computes the posterior probability of each edge as a sum over all graphs. Prints a remark and returns
+/// `None` for more than `up_to` variables, and if cancellation makes the sum too inaccurate.
 pub(super) fn exact_edges<S: LocalScore>(
     env: &BayesianStructure,
     reward: &DagReward<S>,
     up_to: usize,
 ) -> Result<Option<EdgeMarginals>> {
-    if env.n_nodes() > up_to {
+    let n = env.n_nodes();
+    if n > up_to {
+        tell(format_args!(
+            "Exact edge probabilities aren't summed: {n} variables, and --exact-up-to is {up_to}."
+        ));
         return Ok(None);
     }
     match EdgeMarginals::sum(env, reward) {
-        Err(Error::Contract { .. }) => Ok(None),
+        Err(error @ Error::Contract { .. }) => {
+            tell(format_args!("Exact edge probabilities are unknown: {error}"));
+            Ok(None)
+        }
         summed => summed.map(Some),
     }
 }
@@ -25,8 +33,9 @@ pub(super) fn exact_edges<S: LocalScore>(
 /// A table of the learned and exact probabilities of edges, with remarks about their accuracy.
 pub(super) struct EdgeTable<'a> {
     pub(super) names: &'a [String],
-    /// The number of sampled graphs; `None` if the learned probabilities are those of the policy itself.
-    pub(super) samples: Option<usize>,
+    pub(super) origin: &'a Origin,
+    /// The number of graphs of which the learned probabilities are shares.
+    pub(super) n_graphs: usize,
     /// The learned probability of each edge.
     pub(super) learned: &'a PairMatrix,
     /// The posterior probability of each edge; `None` if it is unknown.
@@ -54,14 +63,23 @@ impl fmt::Display for EdgeTable<'_> {
             writeln!(f, "{:7.2}  {exact:>5}  {edge}", self.learned.values()[k])?;
         }
         writeln!(f, "\nEdges below {LEAST} aren't listed.")?;
-        match self.samples {
-            None => writeln!(f, "Learned is the probability that the policy builds a graph with the edge.")?,
-            Some(graphs) => writeln!(
+        match self.origin {
+            Origin::Exact => {
+                writeln!(f, "Learned is the probability that the policy builds a graph with the edge.")?;
+            }
+            Origin::PolicySamples => writeln!(
                 f,
-                "Learned is the share of {graphs} sampled graphs: a standard error of at most {:.3} from \
+                "Learned is the share of {} sampled graphs: a standard error of at most {:.3} from \
                  sampling,\nand what training has left to learn.",
-                0.5 / (graphs as f64).sqrt()
+                self.n_graphs,
+                0.5 / (self.n_graphs as f64).sqrt()
             )?,
+            Origin::Chains(chains) => {
+                writeln!(f, "Learned is the share of {} graphs of {chains} Markov chains.", self.n_graphs)?;
+            }
+            Origin::BestGraph => {
+                return write!(f, "Learned is 1 for the edges of the best graph, and no probability.");
+            }
         }
         match self.exact.and_then(|exact| self.learned.rmse(exact).ok()) {
             Some(error) => {
@@ -74,8 +92,8 @@ impl fmt::Display for EdgeTable<'_> {
             }
             None => write!(
                 f,
-                "Nothing says how much that is: exact ones are summed for up to --exact-up-to variables, if \
-                 not too much cancels.\nRepeat with another --seed and more --steps, and believe what stays."
+                "The exact probabilities are unknown. Repeat with another --seed and more --steps, and \
+                 believe what stays."
             ),
         }
     }

@@ -3,6 +3,7 @@
 use gfn_dags::{EdgeComparison, Marginals, PairMatrix, acyclic, cpdag, cpdags, most_probable};
 
 use super::edges::EdgeTable;
+use super::methods::{FoundGraphs, OrderQuality, Origin};
 use super::problem::Problem;
 use crate::prelude::*;
 
@@ -25,57 +26,59 @@ pub(super) struct Findings<'a> {
     exact: Option<Marginals>,
     pub(super) top: Vec<(usize, f64)>,
     log_z_true: Option<f64>,
-    /// The number of equal blocks of `states` that come from different Markov chains. With 1, the samples are
-    /// independent.
-    pub(super) chains: usize,
+    pub(super) origin: Origin,
+    /// The quality of the graphs of Markov chains over orders, if the graphs come from such chains or the
+    /// policy learned from such graphs.
+    pub(super) orders: Option<OrderQuality>,
 }
 
 impl<'a> Findings<'a> {
-    /// Builds the findings from all graphs and the policy's exact probabilities.
-    pub(super) fn from_exact(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
+    /// Builds the findings from all graphs and the policy's exact probabilities. `orders` is the quality of
+    /// the graphs that the policy learned from, if Markov chains over orders found them.
+    pub(super) fn from_exact(
+        problem: &'a Problem,
+        exact: &Exact<GraphEnv>,
+        orders: Option<OrderQuality>,
+    ) -> Result<Self> {
         let states = exact.graph.states().clone();
         let probs = Some(exact.probs.clone());
         let target = Marginals::from_graphs(&states, Some(&exact.target.probs))?;
         let edges = (target.edge.clone(), exact.target.log_z);
-        Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
+        let found = FoundGraphs { graphs: states, origin: Origin::Exact, orders };
+        Ok(Self { exact: Some(target), ..Self::new(problem, found, probs, Some(edges))? })
     }
 
-    /// Builds the findings from graphs. If `probs` is given, `states` are all graphs, and `probs` their
-    /// probabilities. Otherwise `states` are samples. `exact_edges` holds the exact edge probabilities and
-    /// log Z, if these are known.
+    /// Builds the findings from graphs. If `probs` is given, these are all graphs, and `probs` their
+    /// probabilities. `exact_edges` holds the exact edge probabilities and log Z, if these are known.
     pub(super) fn new(
         problem: &'a Problem,
-        states: GraphStates,
+        found: FoundGraphs,
         probs: Option<Vec<f64>>,
         exact_edges: Option<(PairMatrix, f64)>,
     ) -> Result<Self> {
         let (exact_edges, log_z_true) = exact_edges.unzip();
+        let FoundGraphs { graphs: states, origin, orders } = found;
         let learned = Marginals::from_graphs(&states, probs.as_deref())?;
         let top = most_probable(&states, probs.as_deref(), SHOWN)?;
-        Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs, chains: 1 })
+        let exact = None;
+        Ok(Self { problem, learned, exact_edges, exact, log_z_true, top, states, probs, origin, orders })
     }
 
-    /// Sets the number of Markov chains that the samples come from, in equal blocks.
-    pub(super) fn with_chains(self, chains: usize) -> Self {
-        Self { chains, ..self }
-    }
-
-    /// Returns the lower and the upper ends of the intervals of edge probabilities; `None` if these are known
-    /// without samples.
+    /// Returns the lower and the upper ends of the intervals of edge probabilities; `None` if these aren't
+    /// shares of samples.
     pub(super) fn intervals(&self) -> Result<Option<(PairMatrix, PairMatrix)>> {
-        if self.probs.is_some() || self.states.len() == 1 {
-            return Ok(None);
-        }
-        if self.chains == 1 {
-            return self.learned.edge.intervals(self.states.len()).map(Some);
-        }
-        let each = self.states.len() / self.chains;
+        let n_chains = match self.origin {
+            Origin::Exact | Origin::BestGraph => return Ok(None),
+            Origin::PolicySamples => return self.learned.edge.intervals(self.states.len()).map(Some),
+            Origin::Chains(n_chains) => n_chains,
+        };
+        let each = self.states.len() / n_chains;
         let of_chain = |chain: usize| {
             let rows: Vec<usize> = (chain * each..(chain + 1) * each).collect();
             Ok(Marginals::from_graphs(&self.states.select(&rows), None)?.edge)
         };
-        let runs = (0..self.chains).map(of_chain).collect::<Result<Vec<_>>>()?;
-        PairMatrix::intervals_between(&runs).map(Some)
+        let runs = (0..n_chains).map(of_chain).collect::<Result<Vec<_>>>()?;
+        PairMatrix::intervals_between(&runs, each).map(Some)
     }
 
     /// Adds entries about edges, paths and Markov blankets to the report. An entry is null if its value is
@@ -93,7 +96,9 @@ impl<'a> Findings<'a> {
             report.set(&format!("{name}_rmse"), exact.map(|exact| learned.rmse(exact)).transpose()?);
         }
         report.extend(json!({ "expected_edges": learned.expected_edges, "log_z_true": self.log_z_true,
-            "true_edges": self.problem.truth.as_ref().map(Vec::len), "local_scores": self.problem.n_scores(),
+            "true_edges": self.problem.truth.as_ref().map(Vec::len),
+            "is_corrected": self.orders.as_ref().map(|orders| orders.is_corrected),
+            "chain_effective_samples": self.orders.as_ref().map(|orders| &orders.effective_samples),
             "held_out_log_likelihood": self.problem.held_out(&self.states, self.probs.as_deref())? }));
         self.compare(report)?;
         report.panels.extend(self.panels());
@@ -101,12 +106,14 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds distances from the known edges to the report, for graphs and for their CPDAGs. A consensus
-    /// network with a cycle has no CPDAG, so the latter distances are null.
+    /// network with a cycle has no CPDAG, and with interventions the classes are finer than CPDAGs, so the
+    /// latter distances are null.
     fn compare(&self, report: &mut Report) -> Result<()> {
         let n = self.problem.names.len();
         let weights = self.probs.as_deref();
         let truth = self.problem.truth.as_ref().filter(|truth| !truth.is_empty());
-        let class = truth.and_then(|truth| cpdag(&acyclic(n, truth).ok()?).ok());
+        let class = truth.filter(|_| !self.problem.has_interventions);
+        let class = class.and_then(|truth| cpdag(&acyclic(n, truth).ok()?).ok());
         let class: Option<Vec<(u32, u32)>> = class.map(|class| class.edges().collect());
         let dags = truth.map(|truth| EdgeComparison::new(&self.states, weights, truth)).transpose()?;
         let classes = match &class {
@@ -146,7 +153,7 @@ impl<'a> Findings<'a> {
                 .colour_label("probability")
                 .names(names.iter().rev().cloned(), names.iter().cloned())
         };
-        let mut panels = vec![map(&format!("edges, {}", self.origin()), &self.learned.edge)];
+        let mut panels = vec![map(&format!("edges, {}", self.origin_text()), &self.learned.edge)];
         let mut against = |title: &str, exact: &PairMatrix, learned: &PairMatrix| {
             panels.push(Panel::learned_against_target(
                 title,
@@ -165,20 +172,27 @@ impl<'a> Findings<'a> {
     }
 
     /// Writes the edge probabilities as CSV, with a line for each pair of variables. `low` and `high` are the
-    /// ends of the interval for the noise of sampling. Unknown numbers are empty.
+    /// ends of the interval for the noise of sampling. `is_corrected` is that of [`OrderQuality`], the same
+    /// on each line. Unknown values are empty.
     fn write_edges(&self, path: &Path) -> Result<()> {
         let wrong = |error: csv::Error| Error::file(path, error, "give a path of a file that can be written");
         let learned = &self.learned.edge;
         let (low, high) = self.intervals()?.unzip();
         let columns = [Some(learned.clone()), low, high, self.exact_edges.clone()];
         let mut table = csv::Writer::from_path(path).map_err(wrong)?;
-        table.write_record(["from", "to", "learned", "low", "high", "exact"]).map_err(wrong)?;
+        table
+            .write_record(["from", "to", "learned", "low", "high", "exact", "is_corrected"])
+            .map_err(wrong)?;
+        let is_corrected = self.orders.as_ref().map(|orders| orders.is_corrected.to_string());
+        let is_corrected = is_corrected.unwrap_or_default();
         let names = &self.problem.names;
         for (a, from) in names.iter().enumerate() {
             for (b, to) in names.iter().enumerate().filter(|(b, _)| *b != a) {
                 let number = |column: &Option<PairMatrix>| column.as_ref().map(|p| p.get(a, b).to_string());
-                let numbers = columns.iter().map(|column| number(column).unwrap_or_default());
-                table.write_record([from, to].into_iter().cloned().chain(numbers)).map_err(wrong)?;
+                let mut line = vec![from.clone(), to.clone()];
+                line.extend(columns.iter().map(|column| number(column).unwrap_or_default()));
+                line.push(is_corrected.clone());
+                table.write_record(line).map_err(wrong)?;
             }
         }
         table.flush().map_err(|source| Error::io(path, source))
@@ -208,9 +222,10 @@ impl<'a> Findings<'a> {
         let rows: Vec<usize> = self.top.iter().map(|(row, _)| *row).collect();
         let graphs = self.states.select(&rows);
         let drawing = self.drawing();
-        let title = match self.probs {
-            Some(_) => "most probable graphs",
-            None => "most frequent graphs",
+        let title = match self.origin {
+            Origin::Exact => "most probable graphs",
+            Origin::PolicySamples | Origin::Chains(_) => "most frequent graphs",
+            Origin::BestGraph => "best graph",
         };
         let mut sheet = PictureSheet::new(title, drawing.side);
         for (graph, &(_, p)) in graphs.into_graphs().into_iter().zip(&self.top) {
@@ -225,21 +240,25 @@ impl<'a> Findings<'a> {
         GraphDrawing { layout: Layout::Circle, labels, side: 260.0 }
     }
 
-    /// Returns the name of the learned probabilities in titles: `learned` if they are exact, otherwise a text
-    /// with the number of samples of which they are shares.
-    fn origin(&self) -> String {
-        match &self.probs {
-            Some(_) => "learned".into(),
-            None => format!("shares of {} samples", self.states.len()),
+    /// Returns the name of the learned probabilities in titles: `learned` if they are those of the policy
+    /// itself, otherwise the graphs of which they are shares.
+    fn origin_text(&self) -> String {
+        match self.origin {
+            Origin::Exact => "learned".into(),
+            Origin::PolicySamples | Origin::Chains(_) => format!("shares of {} samples", self.states.len()),
+            Origin::BestGraph => "best graph".into(),
         }
     }
 
     /// Returns the text for a graph's probability. If probabilities are shares of samples, the text tells how
     /// many of the samples are this graph.
     fn probability(&self, p: f64) -> String {
-        match &self.probs {
-            Some(_) => format!("p = {p:.4}"),
-            None => format!("{:.0} of {} samples", p * self.states.len() as f64, self.states.len()),
+        match self.origin {
+            Origin::Exact => format!("p = {p:.4}"),
+            Origin::BestGraph => "best graph".into(),
+            Origin::PolicySamples | Origin::Chains(_) => {
+                format!("{:.0} of {} samples", p * self.states.len() as f64, self.states.len())
+            }
         }
     }
 
@@ -251,9 +270,13 @@ impl<'a> Findings<'a> {
             let edges: Vec<String> = self.states.graphs()[row].edges().map(edge).collect();
             tell(format_args!("{}: {}", self.probability(p), edges.join(", ")));
         }
-        let samples = self.probs.is_none().then(|| self.states.len());
-        let table =
-            EdgeTable { names, samples, learned: &self.learned.edge, exact: self.exact_edges.as_ref() };
+        let table = EdgeTable {
+            names,
+            origin: &self.origin,
+            n_graphs: self.states.len(),
+            learned: &self.learned.edge,
+            exact: self.exact_edges.as_ref(),
+        };
         tell(format_args!("\n{table}"));
     }
 }

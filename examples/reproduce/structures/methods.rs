@@ -1,25 +1,27 @@
 //! Methods that sample structures without a policy, and the graphs that they give a policy to learn from.
 
-use gfn::rollout::ReplayEnv;
 use gfn_dags::{BayesianStructure, DagReward, LocalScore, OrderSamples, greedy_search};
 use gfn_extras::chains::{ChainConfig, Chains, Proposal};
 
 use crate::prelude::*;
 
-/// A method that samples structures.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Method {
-    Policy,
-    Orders,
-    Graphs,
+/// A method that finds structures without a policy.
+#[derive(Clone, Copy)]
+pub(super) enum Search {
+    OrderMcmc,
+    StructureMcmc,
     Greedy,
 }
 
-pub(super) const METHODS: &[Choice<Method>] = &[
-    ("policy", Method::Policy, "A policy that is trained"),
-    ("order-mcmc", Method::Orders, "Markov chains over orders of the nodes"),
-    ("structure-mcmc", Method::Graphs, "Markov chains over graphs, by additions and removals of edges"),
-    ("greedy", Method::Greedy, "The best graph of greedy searches"),
+pub(super) const METHODS: &[Choice<Option<Search>>] = &[
+    ("policy", None, "A policy that is trained"),
+    ("order-mcmc", Some(Search::OrderMcmc), "Markov chains over orders of the nodes"),
+    (
+        "structure-mcmc",
+        Some(Search::StructureMcmc),
+        "Markov chains over graphs, by additions and removals of edges",
+    ),
+    ("greedy", Some(Search::Greedy), "The best graph of greedy searches"),
 ];
 
 /// The default number of steps of each chain over orders. With up to 20 variables, whose sums are stored, a
@@ -28,38 +30,81 @@ pub(super) const ORDER_STEPS: usize = 500_000;
 /// The number of independent Markov chains.
 const CHAINS: usize = 4;
 
-impl Method {
-    /// Returns the number of Markov chains that the samples come from, in equal blocks; 1 for independent
-    /// samples.
-    pub(super) fn n_chains(self) -> usize {
-        if [Self::Orders, Self::Graphs].contains(&self) { CHAINS } else { 1 }
-    }
+/// Graphs, and their source.
+pub(super) struct FoundGraphs {
+    pub(super) graphs: GraphStates,
+    pub(super) origin: Origin,
+    /// The quality of the graphs if chains over orders found them.
+    pub(super) orders: Option<OrderQuality>,
+}
 
-    /// Returns the default of `--steps`; `None` for a policy.
-    pub(super) fn default_steps(self) -> Option<usize> {
+/// The source of the graphs of a report.
+pub(super) enum Origin {
+    /// All graphs, with the probabilities that the policy itself has.
+    Exact,
+    /// Independent samples of the policy.
+    PolicySamples,
+    /// Samples of this number of Markov chains, in blocks of equal size.
+    Chains(usize),
+    /// The best graph of a search, which says nothing about probabilities.
+    BestGraph,
+}
+
+/// The quality of graphs that Markov chains over orders found.
+#[derive(Clone)]
+pub(super) struct OrderQuality {
+    /// `false` if a graph counts once for each order that it fits.
+    pub(super) is_corrected: bool,
+    /// The effective number of candidates of each chain ([`OrderSamples::effective_samples`]).
+    pub(super) effective_samples: Vec<f64>,
+}
+
+impl OrderQuality {
+    /// Returns a remark on the quality, for readers of a report.
+    pub(super) fn remark(&self) -> String {
+        if !self.is_corrected {
+            return "The samples of the chains over orders are not corrected: some graphs fit too many orders \
+                    to count them, so a graph counts once for each order that it fits. Graphs with few edges \
+                    are therefore too frequent."
+                .into();
+        }
+        let numbers: Vec<String> = self.effective_samples.iter().map(|n| format!("{n:.0}")).collect();
+        format!(
+            "Effective samples of each chain over orders, after the correction for the number of orders that \
+             a graph fits: {}.",
+            numbers.join(", ")
+        )
+    }
+}
+
+impl Search {
+    /// Returns the default of `--steps`.
+    pub(super) fn default_steps(self) -> usize {
         match self {
-            Self::Policy => None,
-            Self::Orders => Some(ORDER_STEPS),
-            Self::Graphs => Some(200_000),
-            Self::Greedy => Some(20),
+            Self::OrderMcmc => ORDER_STEPS,
+            Self::StructureMcmc => 200_000,
+            Self::Greedy => 20,
         }
     }
 
     /// Samples `samples` graphs from the posterior, or returns the graph that greedy search finds.
-    pub(super) fn sample<S: LocalScore + 'static>(
+    pub(super) fn run<S: LocalScore + 'static>(
         self,
         env: &BayesianStructure,
         reward: &DagReward<S>,
         steps: usize,
         samples: usize,
         rng: &mut Rng,
-    ) -> Result<GraphStates> {
+    ) -> Result<FoundGraphs> {
         match self {
-            Self::Orders => order_samples(env, reward, steps, samples, rng),
-            Self::Graphs => graph_samples(env.env(), reward, steps, samples, rng),
-            Self::Policy | Self::Greedy => {
+            Self::OrderMcmc => order_samples(env, reward, steps, samples, rng),
+            Self::StructureMcmc => {
+                let graphs = graph_samples(env.env(), reward, steps, samples, rng)?;
+                Ok(FoundGraphs { graphs, origin: Origin::Chains(CHAINS), orders: None })
+            }
+            Self::Greedy => {
                 let best = greedy_search(env, reward, steps, rng)?.swap_remove(0).0;
-                Ok(vec![best].into())
+                Ok(FoundGraphs { graphs: vec![best].into(), origin: Origin::BestGraph, orders: None })
             }
         }
     }
@@ -72,19 +117,18 @@ fn order_samples<S: LocalScore>(
     steps: usize,
     samples: usize,
     rng: &mut Rng,
-) -> Result<GraphStates> {
+) -> Result<FoundGraphs> {
     let each = samples.div_ceil(CHAINS);
     let found = OrderSamples::draw(env, reward, CHAINS, each, (steps / each).max(1), rng)?;
-    if !found.is_corrected {
-        tell(
-            "some graphs fit too many orders to count them: a graph counts once for each order that it fits",
-        );
-    }
-    Ok(found.pooled())
+    let graphs = found.pooled();
+    let quality =
+        OrderQuality { is_corrected: found.is_corrected, effective_samples: found.effective_samples };
+    tell(quality.remark());
+    Ok(FoundGraphs { graphs, origin: Origin::Chains(CHAINS), orders: Some(quality) })
 }
 
-/// Samples graphs by Markov chains over graphs, in blocks of equal size. A fifth of the steps come before the
-/// first sample.
+/// Samples graphs by Markov chains over graphs, in blocks of equal size. A quarter of as many steps come
+/// before the first sample.
 fn graph_samples<S: LocalScore + 'static>(
     env: &GraphEnv,
     reward: &DagReward<S>,
@@ -102,9 +146,10 @@ fn graph_samples<S: LocalScore + 'static>(
     let start = Sampler::new(env, &UniformPolicy).walks(CHAINS, rng)?.terminal;
     let mut chains = Chains::new(env, config, start, None)?;
     let mut blocks = vec![Vec::new(); CHAINS];
-    for round in 1..=thin * (each + each / 4) {
+    let burn_in = (thin * each).div_ceil(4);
+    for round in 1..=burn_in + thin * each {
         chains.round(env, reward, None, rng)?;
-        if round > thin * (each / 4) && round % thin == 0 {
+        if round > burn_in && (round - burn_in).is_multiple_of(thin) {
             for (block, graph) in blocks.iter_mut().zip(chains.objects().graphs()) {
                 block.push(graph.clone());
             }
@@ -113,24 +158,23 @@ fn graph_samples<S: LocalScore + 'static>(
     Ok(blocks.concat().into())
 }
 
-/// Returns a data set of graphs that Markov chains over orders sampled, for a policy to learn from.
+/// Returns a data set of graphs that Markov chains over orders sampled, for a policy to learn from, and the
+/// quality of these graphs.
 pub(super) fn chain_data<S: LocalScore>(
     structures: &BayesianStructure,
     reward: &DagReward<S>,
     steps: usize,
     rng: &mut Rng,
-) -> Result<ReplayBuffer<GraphEnv>> {
+) -> Result<(ReplayBuffer<GraphEnv>, Option<OrderQuality>)> {
     let env = structures.env();
-    let graphs = order_samples(structures, reward, steps, GIVEN_GRAPHS, rng)?;
+    let FoundGraphs { graphs, orders, .. } = order_samples(structures, reward, steps, N_CHAIN_GRAPHS, rng)?;
     let log_rewards = log_rewards(reward, &graphs, None)?;
-    let uniform = env.uniform();
-    let walks = Sampler::new(env, &uniform).backward(&graphs, rng)?.walks(env)?;
     let (eviction, draw) = NEWEST;
     let mut data =
         ReplayBuffer::new(ReplayConfig { capacity: graphs.len(), eviction, draw })?.terminal_only();
-    data.add(env, &walks, &log_rewards)?;
-    Ok(data)
+    data.add_objects(env, graphs, &log_rewards)?;
+    Ok((data, orders))
 }
 
 /// The number of graphs that the chains give a policy to learn from.
-const GIVEN_GRAPHS: usize = 10_000;
+const N_CHAIN_GRAPHS: usize = 10_000;

@@ -6,6 +6,7 @@ use gfn_dags::PairMatrix;
 use gfn_plot::{Cell, Page, Table};
 
 use super::findings::Findings;
+use super::methods::Origin;
 use crate::prelude::*;
 
 /// The smallest probability of an edge in the table.
@@ -24,32 +25,47 @@ impl Findings<'_> {
             .heading("Edge probabilities")
             .text(&self.explain_table(belief.is_some()))
             .table(&self.edge_table(belief)?);
+        if let Some(orders) = &self.orders {
+            page = page.text(&orders.remark());
+        }
         let consensus = self.consensus();
-        page = page.heading("Consensus graph").text(
-            "An edge is drawn if two variables have an edge, in either direction, with a probability of at \
-             least 0.5. It has an arrow at both ends if neither direction has two thirds of this \
-             probability: observational data alone often leave the direction open.",
-        );
+        page = match self.origin {
+            Origin::BestGraph => page.heading("Best graph"),
+            _ => page.heading("Consensus graph").text(
+                "An edge is drawn if two variables have an edge, in either direction, with a probability of \
+                 at least 0.5. It has an arrow at both ends if neither direction has two thirds of this \
+                 probability: observational data alone often leave the direction open.",
+            ),
+        };
         page = match graphs {
             Some(_) => page.picture(&self.drawing().draw(&consensus).to_svg()?),
             None => {
                 page.text("There are too many variables for a picture; the file edges.dot has the edges.")
             }
         };
+        let heading = match self.origin {
+            Origin::Exact => "Most probable structures",
+            Origin::PolicySamples | Origin::Chains(_) => "Most frequent structures",
+            Origin::BestGraph => return Ok(page),
+        };
         if let Some(sheet) = graphs {
-            page = page.heading("Most probable structures").picture(&sheet.to_svg()?);
+            page = page.heading(heading).picture(&sheet.to_svg()?);
         }
         Ok(page)
     }
 
     fn explain_table(&self, has_belief: bool) -> String {
-        let interval = match (&self.probs, self.chains) {
-            (Some(_), _) => "The probabilities are those of the policy itself, without samples.",
-            (None, 1) => {
+        let interval = match self.origin {
+            Origin::Exact => "The probabilities are those of the policy itself, without samples.",
+            Origin::PolicySamples => {
                 "The interval (95 %) covers the noise of sampling graphs from the policy, not what the \
                  policy has left to learn: compare with the exact probabilities, if there are any."
             }
-            (None, _) => "The interval (95 %) is that of the mean of independent Markov chains.",
+            Origin::Chains(_) => "The interval (95 %) is that of the mean of independent Markov chains.",
+            Origin::BestGraph => {
+                "The column probability is 1 for the edges of the best graph that greedy search found. It \
+                 says nothing about other graphs, so there are no intervals."
+            }
         };
         let belief = if has_belief { "The belief is the one given by --belief." } else { "" };
         format!("Edges with a probability of at least {MIN_LISTED}. {interval} {belief}")

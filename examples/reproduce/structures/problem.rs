@@ -76,6 +76,8 @@ pub(crate) struct Problem {
     /// The edge probabilities that the user expected.
     pub(super) belief: Option<PairMatrix>,
     max_parents: Option<usize>,
+    /// `true` if experiments fixed variables in some rows.
+    pub(super) has_interventions: bool,
     scores: Scores,
     /// The number of observations that were set aside, and the score of all observations.
     held_out: Option<(usize, Box<dyn LocalScore>)>,
@@ -155,7 +157,9 @@ impl ProblemArgs {
         let names = table.names().to_vec();
         let belief = self.belief.as_deref().map(|path| read_belief(path, &names)).transpose()?;
         let max_parents = self.max_parents;
-        Ok(Problem { names, title, truth, belief, max_parents, scores: Arc::new(scores), held_out })
+        let has_interventions = self.interventions.is_some();
+        let scores = Arc::new(scores);
+        Ok(Problem { names, title, truth, belief, max_parents, has_interventions, scores, held_out })
     }
 
     /// Reads the file of observations: as classes for the score bde if all variables are discrete, otherwise
@@ -256,11 +260,6 @@ impl Problem {
         let limit =
             self.max_parents.map_or(String::new(), |most| format!(" with at most {most} parents of a node"));
         format!("Prior: all acyclic graphs{limit} are equally probable. Observations set aside: {rows}.")
-    }
-
-    /// Returns the number of local scores that have been computed.
-    pub(super) fn n_scores(&self) -> usize {
-        self.scores.len()
     }
 
     /// Returns the log-likelihood of an observation that was set aside, under the average of weighted graphs:

@@ -188,3 +188,39 @@ fn searches_refuse_what_they_cannot_list() {
     let env = BayesianStructure::new(limit(1)).unwrap();
     assert_eq!(OrderChain::new(&env, &reward, rng).unwrap().draw(rng).unwrap().n_nodes(), 40);
 }
+
+/// Intervals between runs that agree aren't narrower than those of as many independent samples, and the
+/// weights of graphs that fit very different numbers of orders are reported.
+#[test]
+fn agreement_of_chains_and_weights_are_not_overstated() {
+    let mut runs = [PairMatrix::zeros(3), PairMatrix::zeros(3)];
+    for run in &mut runs {
+        run.set(0, 1, 1.0);
+        run.set(1, 2, 0.3);
+    }
+    let between = PairMatrix::intervals_between(&runs, 50).unwrap();
+    assert_eq!(between, runs[0].intervals(100).unwrap());
+    assert!(between.0.get(0, 1) < 0.97);
+    runs[0].set(1, 2, 0.2);
+    let (low, high) = PairMatrix::intervals_between(&runs, 50).unwrap();
+    assert!(low.get(1, 2) == 0.0 && high.get(1, 2) > between.1.get(1, 2) + 0.1);
+
+    let draw = |reward: &DagReward<_>, n: usize| {
+        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
+        assert!(OrderChain::is_possible(&env));
+        OrderSamples::draw(&env, reward, 2, 200, 10, &mut Rng::seeded(0)).unwrap()
+    };
+    let found = draw(&problem(6, 0), 6);
+    assert!(found.is_corrected && found.effective_samples.len() == 2);
+    assert!(
+        found.effective_samples.iter().all(|n| (1.0..1_800.0).contains(n)),
+        "{:?}",
+        found.effective_samples
+    );
+    let large = BayesianStructure::new(StructureConfig::new(21)).unwrap();
+    let limited = StructureConfig { max_parents: Some(3), ..StructureConfig::new(37) };
+    assert!(!OrderChain::is_possible(&large));
+    assert!(OrderChain::is_possible(&BayesianStructure::new(limited).unwrap()));
+    let wide = StructureConfig { max_parents: Some(1), ..StructureConfig::new(65) };
+    assert!(!OrderChain::is_possible(&BayesianStructure::new(wide).unwrap()));
+}

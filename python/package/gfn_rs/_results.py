@@ -600,6 +600,10 @@ class OrderSamples(_Result):
     is_corrected: bool
     """True if the graphs are samples of the posterior. False if a graph counts once for each order of the
     variables that it fits, because these orders are too many to count."""
+    effective_samples: list[float]
+    """The effective number of each chain's candidates, ten per sample, after the correction: (sum w)^2 / sum
+    w^2 of their weights w. If it is far below the number of samples of a chain, the samples are copies of a
+    few graphs, and more of them are needed."""
 
     @property
     def graphs(self) -> npt.NDArray[np.bool_]:
@@ -608,9 +612,11 @@ class OrderSamples(_Result):
 
     def intervals(self) -> tuple[_Numbers, _Numbers]:
         """Returns the lower and the upper ends of 95 % confidence intervals of the edge probabilities: the
-        mean of the chains plus and minus the t quantile times its standard error. They need at least two
-        chains, and don't cover an error that all chains share."""
-        return _gfn.edge_intervals_between([chain.mean(axis=0) for chain in self.chains])
+        mean of the chains plus and minus the t quantile times its standard error, and at least the interval
+        of as many independent samples. They need at least two chains, and don't cover an error that all
+        chains share."""
+        shares = [chain.mean(axis=0) for chain in self.chains]
+        return _gfn.edge_intervals_between(shares, self.chains.shape[1])
 
     def __repr__(self) -> str:
         n_chains, n_samples, n, _ = self.chains.shape

@@ -18,7 +18,7 @@ from ._metrics import _numbers as check_numbers
 from ._objects import rows
 from ._results import EdgeComparison, HeldOut, OrderSamples, StructureMarginals
 from ._rewards import Reward, _numbers
-from ._settings import POSITIVE, Settings, bounds, check, needs, plain
+from ._settings import POSITIVE, Bounds, Settings, bounds, check, needs, plain
 from ._tables import (
     check_complete,
     check_numeric,
@@ -442,13 +442,17 @@ def order_mcmc(
     """
     check(env, "env", BayesianStructure)
     check(reward, "reward", StructureReward)
-    numbers = {"chains": chains, "samples": samples, "thin": thin}
-    for name, value in numbers.items():
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} is {value!r}: expected a whole number of at least 1")
-    graphs, is_corrected = reward._scores().order_samples(env._env, chains, samples, thin, seed)
-    shaped = graphs.reshape(chains, samples, *graphs.shape[1:])
-    return OrderSamples(names=reward.names, chains=shaped, is_corrected=is_corrected)
+    for name, value in {"chains": chains, "samples": samples, "thin": thin}.items():
+        check(value, name, int, Bounds(1, None))
+    check(seed, "seed", int)
+    found = reward._scores().order_samples(env._env, chains, samples, thin, seed)
+    graphs, is_corrected, effective_samples = found
+    return OrderSamples(
+        names=reward.names,
+        chains=graphs.reshape(chains, samples, *graphs.shape[1:]),
+        is_corrected=is_corrected,
+        effective_samples=effective_samples,
+    )
 
 
 def structure_report(
@@ -489,8 +493,22 @@ def structure_report(
     """
     import pandas
 
+    check(found, "found", OrderSamples | StructureMarginals)
+    if graphs is None and isinstance(found, StructureMarginals):
+        raise ValueError(
+            "graphs is None, and found has no graphs: expected the samples that `structure_marginals` was "
+            "computed from, as the third argument"
+        )
     samples = _matrices(found.graphs if isinstance(found, OrderSamples) else graphs)
     names = found.names
+    if exact is not None and exact.names != names:
+        raise ValueError(
+            f"exact has the variables {exact.names}: expected {names}, the variables of the graphs; pass the "
+            "result of `edge_marginals` for the same data"
+        )
+    for pair, p in (belief or {}).items():
+        if not 0 <= p <= 1:
+            raise ValueError(f"belief of {pair} is {p!r}: expected a probability from 0 to 1")
     edge = samples.mean(axis=0) if isinstance(found, OrderSamples) else found.edge
     columns: dict[str, npt.NDArray[Any]] = {"probability": edge}
     columns["low"], columns["high"] = found.intervals()
@@ -516,6 +534,7 @@ def structure_report(
         f"<body style='font-family: sans-serif'><h1>{html.escape(title)}</h1><h2>Edge probabilities</h2>",
         "<p>Edges of which one of the probabilities is at least 0.05. The interval (95 %) "
         f"{_interval(found)}</p>",
+        f"<p>{_correction(found)}</p>" if isinstance(found, OrderSamples) else "",
         table.to_html(index=False),
         "<h2>Consensus graph</h2>",
         "<p>An edge is drawn if two variables have an edge, in either direction, with a probability of at "
@@ -532,6 +551,20 @@ def _interval(found: OrderSamples | StructureMarginals) -> str:
     if isinstance(found, OrderSamples):
         return f"is that of the mean of {len(found.chains)} independent Markov chains."
     return "covers the noise of sampling only, not what a policy has left to learn."
+
+
+def _correction(found: OrderSamples) -> str:
+    """Returns a remark on the weights of graphs that chains over orders sampled."""
+    if not found.is_corrected:
+        return (
+            "The samples are not corrected: some graphs fit too many orders to count them, so a graph counts "
+            "once for each order that it fits. Graphs with few edges are therefore too frequent."
+        )
+    numbers = ", ".join(f"{number:.0f}" for number in found.effective_samples)
+    return (
+        "Effective samples of each chain, after the correction for the number of orders that a graph fits: "
+        f"{numbers}."
+    )
 
 
 def _picture(svg: str) -> str:

@@ -14,9 +14,12 @@ const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", 
 /// the other words of that list may be labels.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
-const EXPECTED: &str = "a header with a name for each variable, then lines with one value for each of them, \
-    none of them missing: the guide's chapter on structures shows how to fill in missing values (multiple \
-    imputation), and how to score tables of numbers and words (levels)";
+/// The remedy for a table that can't be read.
+const REMEDY: &str = "write a header with a name for each variable, then lines with one value for each of \
+    them, none of them missing: the guide's chapter \"Bayesian structures in Python\" shows how to fill in \
+    missing values (multiple imputation), and how to score tables of numbers and words (levels)";
+/// The remedy without its verb, which is what was expected.
+const EXPECTED: &str = REMEDY.split_at("write ".len()).1;
 
 /// A CSV table with a header, whose cells haven't been converted to values yet.
 #[derive(Debug)]
@@ -167,13 +170,7 @@ fn parse(line: usize, problem: String) -> Error {
 /// Reads a file. Errors in a line of the file have the file's path.
 fn read_file<T>(path: &Path, read: impl FnOnce(std::fs::File) -> Result<T>) -> Result<T> {
     read(std::fs::File::open(path).map_err(|source| Error::io(path, source))?).map_err(|error| match error {
-        Error::Parse { line, problem, .. } => Error::file(
-            path,
-            format!("line {line}: {problem}"),
-            "write a header with a name for each variable, then lines with one value for each of them, none \
-             of them missing; the guide's chapter on structures shows how to fill in missing values \
-             (multiple imputation), and how to score tables of numbers and words (levels)",
-        ),
+        Error::Parse { line, problem, .. } => Error::file(path, format!("line {line}: {problem}"), REMEDY),
         other => other,
     })
 }

@@ -232,7 +232,9 @@ impl PairMatrix {
 
     /// Computes a 95 % confidence interval of each entry from independent runs, such as Markov chains or
     /// policies with different seeds: the mean over the runs plus and minus the t quantile times the standard
-    /// error, cut at 0 and 1. Returns the lower ends, then the upper ends.
+    /// error, cut at 0 and 1. Each entry of a run is a share of `samples` samples. An interval contains that
+    /// of all samples together ([`intervals`](Self::intervals)), so it has a width even if all runs agree.
+    /// Returns the lower ends, then the upper ends.
     ///
     /// The intervals cover what differs between the runs. They don't cover an error that all runs share.
     ///
@@ -241,16 +243,18 @@ impl PairMatrix {
     /// let mut runs = [PairMatrix::zeros(2), PairMatrix::zeros(2)];
     /// runs[0].set(0, 1, 0.50);
     /// runs[1].set(0, 1, 0.52);
-    /// let (low, high) = PairMatrix::intervals_between(&runs)?;
+    /// let (low, high) = PairMatrix::intervals_between(&runs, 100)?;
     /// // With two runs the t quantile is 12.706, and the standard error is 0.01.
     /// assert!((low.get(0, 1) - 0.38294).abs() < 1e-4 && (high.get(0, 1) - 0.63706).abs() < 1e-4);
-    /// assert_eq!((low.get(1, 0), high.get(1, 0)), (0.0, 0.0));
+    /// // Both runs lack the other edge in all of 200 samples: z^2 / (200 + z^2) with z = 1.96.
+    /// assert!(low.get(1, 0) == 0.0 && (high.get(1, 0) - 0.018845).abs() < 1e-6);
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two runs; [`Error::Shape`] for matrices of different sizes.
-    pub fn intervals_between(runs: &[Self]) -> Result<(Self, Self)> {
+    /// [`Error::Config`] for fewer than two runs; [`Error::Shape`] for matrices of different sizes; errors of
+    /// [`intervals`](Self::intervals).
+    pub fn intervals_between(runs: &[Self], samples: usize) -> Result<(Self, Self)> {
         // The 97.5 % quantiles of the t distribution with 1 to 10 degrees of freedom. The last is used for
         // more degrees of freedom, too, which makes intervals a little too wide.
         const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
@@ -259,17 +263,20 @@ impl PairMatrix {
         }
         let count = runs.len() as f64;
         let t = T[(runs.len() - 2).min(T.len() - 1)];
-        let mut low = Self::zeros(runs[0].n);
-        let mut high = low.clone();
+        let mut mean = Self::zeros(runs[0].n);
         for run in runs {
             runs[0].check(run.n)?;
         }
-        for k in 0..low.values.len() {
-            let mean = runs.iter().map(|run| run.values[k]).sum::<f64>() / count;
+        for (k, mean) in mean.values.iter_mut().enumerate() {
+            *mean = runs.iter().map(|run| run.values[k]).sum::<f64>() / count;
+        }
+        let (mut low, mut high) = mean.intervals(samples * runs.len())?;
+        for k in mean.off_diagonal_places() {
+            let mean = mean.values[k];
             let squares = runs.iter().map(|run| (run.values[k] - mean).powi(2)).sum::<f64>();
             let half = t * (squares / (count - 1.0) / count).sqrt();
-            low.values[k] = (mean - half).max(0.0);
-            high.values[k] = (mean + half).min(1.0);
+            low.values[k] = (mean - half).max(0.0).min(low.values[k]);
+            high.values[k] = (mean + half).min(1.0).max(high.values[k]);
         }
         Ok((low, high))
     }

@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use gfn::Result;
 use gfn::env::Rows;
 use gfn::graph::{GraphState, GraphStates};
+use rayon::prelude::*;
 
 use crate::{Ancestry, NodeSet};
 
@@ -70,11 +71,11 @@ fn count_orders(parents: &[u64], part: u64) -> Option<f64> {
             for node in NodeSet::from_bits(part & !set).iter().filter(|&node| parents[node] & !set == 0) {
                 *longer.entry(set | 1 << node).or_insert(0.0) += count;
             }
+            if visited + longer.len() > MAX_SETS {
+                return None;
+            }
         }
         visited += longer.len();
-        if visited > MAX_SETS {
-            return None;
-        }
         counts = longer;
     }
     counts.into_values().next()
@@ -88,13 +89,9 @@ fn count_orders(parents: &[u64], part: u64) -> Option<f64> {
 /// Errors of [`log_linear_extensions`].
 pub fn order_weights(states: &GraphStates) -> Result<Option<Vec<f64>>> {
     let groups = states.group();
-    let mut logs = Vec::with_capacity(groups.first.len());
-    for &row in &groups.first {
-        match log_linear_extensions(&states.graphs()[row])? {
-            Some(log) => logs.push(log),
-            None => return Ok(None),
-        }
-    }
+    let log_count = |&row: &usize| log_linear_extensions(&states.graphs()[row]);
+    let logs = groups.first.par_iter().map(log_count).collect::<Result<Option<Vec<f64>>>>()?;
+    let Some(logs) = logs else { return Ok(None) };
     let least = logs.iter().copied().fold(f64::INFINITY, f64::min);
     Ok(Some(groups.group_of.iter().map(|&group| (least - logs[group]).exp()).collect()))
 }

@@ -64,6 +64,13 @@ impl OrderChain {
         Ok(chain)
     }
 
+    /// Returns `true` if the parent sets that an environment permits are few enough for a chain: at most 12
+    /// million of at most 64 nodes.
+    #[must_use]
+    pub fn is_possible(env: &BayesianStructure) -> bool {
+        ParentTable::can_list(env)
+    }
+
     /// Continues from a new random order, so that independent chains can share the table of scores.
     pub fn restart(&mut self, rng: &mut Rng) {
         let n = self.order.len();

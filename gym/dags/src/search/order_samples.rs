@@ -31,6 +31,10 @@ pub struct OrderSamples {
     /// `true` if the graphs are samples of the posterior; `false` if a graph counts once for each order that
     /// it fits, because these orders are too many to count.
     pub is_corrected: bool,
+    /// The effective number of each chain's candidates, ten per sample, after their weights: (sum w)^2 /
+    /// sum w^2. If this number is far below the number of samples, the samples are copies of a few graphs,
+    /// and longer chains are needed. Without correction this is the number of candidates.
+    pub effective_samples: Vec<f64>,
 }
 
 impl OrderSamples {
@@ -61,11 +65,14 @@ impl OrderSamples {
         let weights = graphs.iter().map(order_weights).collect::<Result<Vec<_>>>()?;
         let weights: Option<Vec<Vec<f64>>> = weights.into_iter().collect();
         let even = vec![1.0; samples * CANDIDATES];
+        let mut effective_samples = Vec::with_capacity(chains);
         for (chain, graphs) in graphs.iter_mut().enumerate() {
             let weights = weights.as_ref().map_or(&even, |weights| &weights[chain]);
+            let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
+            effective_samples.push(weights.iter().sum::<f64>().powi(2) / squares);
             *graphs = graphs.select(&resample(weights, samples, rng));
         }
-        Ok(Self { chains: graphs, is_corrected: weights.is_some() })
+        Ok(Self { chains: graphs, is_corrected: weights.is_some(), effective_samples })
     }
 
     /// Returns the graphs of all chains.
@@ -79,10 +86,11 @@ impl OrderSamples {
     /// ([`PairMatrix::intervals_between`]). Returns the lower ends, then the upper ends.
     ///
     /// # Errors
-    /// [`Error::Config`] for a single chain.
+    /// [`Error::Config`] for fewer than two chains.
     pub fn intervals(&self) -> Result<(PairMatrix, PairMatrix)> {
         let edges = |graphs: &GraphStates| Ok(Marginals::from_graphs(graphs, None)?.edge);
-        PairMatrix::intervals_between(&self.chains.iter().map(edges).collect::<Result<Vec<_>>>()?)
+        let runs = self.chains.iter().map(edges).collect::<Result<Vec<_>>>()?;
+        PairMatrix::intervals_between(&runs, self.chains[0].len())
     }
 }
 

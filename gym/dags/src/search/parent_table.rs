@@ -1,6 +1,7 @@
 use gfn::{Error, Result, Rng};
+use rayon::prelude::*;
 
-use crate::{BayesianStructure, DagReward, LocalScore};
+use crate::{BayesianStructure, DagReward, LocalScore, NodeSet};
 
 /// The largest number of nodes for which parent sets are listed, because sets are stored as 64-bit words.
 const MAX_LISTED_NODES: usize = 64;
@@ -24,6 +25,12 @@ pub(super) struct ParentTable {
 }
 
 impl ParentTable {
+    /// Returns `true` if the parent sets that an environment permits are few enough to list them.
+    pub(super) fn can_list(env: &BayesianStructure) -> bool {
+        let count = env.config().count_parent_sets();
+        env.n_nodes() <= MAX_LISTED_NODES && count.is_some_and(|count| count <= MAX_SETS)
+    }
+
     /// Lists the parent sets that an environment permits, and computes their terms.
     ///
     /// # Errors
@@ -32,8 +39,8 @@ impl ParentTable {
     pub(super) fn new<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         env.check_scores(reward.score())?;
-        let count = env.config().count_parent_sets();
-        if n > MAX_LISTED_NODES || count.is_none_or(|count| count > MAX_SETS) {
+        if !Self::can_list(env) {
+            let count = env.config().count_parent_sets();
             let count = count.map_or("too many to count".into(), |count| count.to_string());
             return Err(Error::config(
                 "a search over orders of nodes",
@@ -42,22 +49,23 @@ impl ParentTable {
             ));
         }
         let of_node = |node: usize| {
-            let mut sets = Vec::new();
-            for parents in env.config().parent_sets(node) {
-                let term = reward.term(node, &parents);
+            let parent_sets: Vec<NodeSet> = env.config().parent_sets(node).collect();
+            let with_term = |parents: &NodeSet| {
+                let term = reward.term(node, parents);
                 if !term.is_finite() {
                     let remedy = "give a finite score of each node under each permitted set of parents";
                     return Err(Error::non_finite("a local score", node, term, remedy));
                 }
-                sets.push((parents.bits(), term));
-            }
-            sets.sort_by(|a, b| b.1.total_cmp(&a.1));
+                Ok((parents.bits(), term))
+            };
+            let mut sets = parent_sets.par_iter().map(with_term).collect::<Result<Vec<_>>>()?;
+            sets.par_sort_by(|a, b| b.1.total_cmp(&a.1));
             Ok(sets)
         };
         let sets = (0..n).map(of_node).collect::<Result<Vec<_>>>()?;
         let mut sums = Vec::new();
         if n <= MAX_SUMMED_NODES {
-            sums = sets.iter().enumerate().map(|(node, sets)| sums_within(n, node, sets)).collect();
+            sums = sets.par_iter().enumerate().map(|(node, sets)| sums_within(n, node, sets)).collect();
         }
         Ok(Self { sets, sums })
     }

@@ -29,13 +29,17 @@ class SolutionsError(Exception):
 
 def read_graph6(line):
     """Returns the number of nodes and the list of edges (a, b), a < b, of a graph in the format graph6."""
-    codes = [code - 63 for code in line.strip().encode()]
+    codes = [code - 63 for code in str(line).strip().encode()]
     if not codes or min(codes) < 0 or max(codes) > 63:
         raise SolutionsError(
             f"a line isn't graph6, whose characters are ? to ~: {line[:40]!r}; write the file by "
             "`reproduce graph-problem --per-graph FILE`"
         )
     n, start = codes[0], 1
+    if n == 63 and len(codes) < 4:
+        raise SolutionsError(
+            f"a line of graph6 ends within its number of nodes: {line[:40]!r}; write the file again"
+        )
     if n == 63:
         n, start = (codes[1] << 12) + (codes[2] << 6) + codes[3], 4
     bits = [code >> shift & 1 for code in codes[start:] for shift in range(5, -1, -1)]
@@ -198,15 +202,28 @@ def main(words):
     parser.add_argument("--first", type=int, help="solve only this number of graphs, the first ones")
     parser.add_argument("--out", type=pathlib.Path, help="file for the rows of the graphs")
     options = parser.parse_args(words)
+    if options.first is not None and options.first < 1:
+        parser.error(f"--first is {options.first}, expected at least one graph")
+    if not options.seconds > 0:
+        parser.error(f"--seconds is {options.seconds}, expected a positive time limit")
+    try:
+        lines = options.measured.read_text().splitlines()[: options.first]
+    except UnicodeDecodeError:
+        raise SolutionsError(
+            f"{options.measured} isn't a text file, expected lines of JSON; write the file by "
+            "`reproduce graph-problem --per-graph FILE`"
+        ) from None
     measured, rows = [], []
-    for k, line in enumerate(options.measured.read_text().splitlines()[: options.first]):
+    for k, line in enumerate(lines):
         try:
             measured.append(json.loads(line))
             graph = measured[-1]["graph6"]
+            for name in SIZES:
+                float(measured[-1].get(name) or 0)
         except (ValueError, TypeError, KeyError):
             raise SolutionsError(
-                f"line {k + 1} of {options.measured} isn't JSON with the entry `graph6`: {line[:40]!r}; "
-                "write the file by `reproduce graph-problem --per-graph FILE`"
+                f"line {k + 1} of {options.measured} isn't JSON with the entry `graph6` and numbers as "
+                f"sizes: {line[:40]!r}; write the file by `reproduce graph-problem --per-graph FILE`"
             ) from None
         rows.append(solve(options.problem, *read_graph6(graph), options.seconds))
         check_measured(k, options.problem, rows[-1], measured[-1])

@@ -13,6 +13,8 @@ use gfn::prelude::*;
 use serde_json::json;
 use tch::{Kind, Tensor};
 
+use crate::trainers::Folder;
+
 const DIVERGENCES: [FDivergence; 8] = [
     FDivergence::ReverseKl,
     FDivergence::ForwardKl,
@@ -69,7 +71,7 @@ fn all_losses_of_the_library_obey_the_laws() {
     }
 }
 
-/// A squared loss whose `cost` is wrong.
+/// A squared loss whose `costs` are wrong.
 #[derive(Debug)]
 struct WrongCost(fn(f64) -> (f64, f64));
 
@@ -80,8 +82,8 @@ impl RegressionLoss for WrongCost {
     fn apply(&self, residuals: &Tensor) -> gfn::Result<Tensor> {
         Ok(residuals.square())
     }
-    fn cost(&self, t: f64) -> (f64, f64) {
-        (self.0)(t)
+    fn costs(&self, residuals: &[f64]) -> gfn::Result<(Vec<f64>, Vec<f64>)> {
+        Ok(residuals.iter().map(|&t| (self.0)(t)).unzip())
     }
 }
 
@@ -95,7 +97,7 @@ fn each_broken_law_is_named_with_the_loss() {
         (Box::new(Custom("sum", |t| t.square().sum(Kind::Double))), "the shape and the dtype"),
         (Box::new(Custom("single", |t| t.square().to_kind(Kind::Float))), "the shape and the dtype"),
         (Box::new(Custom("detached", |t| t.detach().square())), "has a gradient"),
-        (Box::new(WrongCost(|t| (0.5 * t * t, t))), "`apply` and `cost`"),
+        (Box::new(WrongCost(|t| (0.5 * t * t, t))), "`apply` and `costs`"),
         (
             Box::new(WrongCost(|t| (if t == t as f32 as f64 { t * t } else { 2.0 }, 2.0 * t))),
             "is its derivative",
@@ -173,6 +175,9 @@ fn a_custom_loss_trains_with_every_kind_of_balance() {
 fn a_trainer_refuses_a_broken_loss() {
     const CUBE: Custom = Custom("cube", |t| t.pow_tensor_scalar(3));
     let direct = trainer(TrajectoryBalance, Regression::custom(CUBE), 1).unwrap_err();
+    let own = WithRegression::new(TrajectoryBalance, FDivergence::Hellinger);
+    let ignored = trainer(own, Regression::Absolute, 1).unwrap_err().to_string();
+    assert!(ignored.contains("regression is absolute"), "{ignored}");
     let fixed = WithRegression::new(TrajectoryBalance, Regression::custom(CUBE));
     let fixed = trainer(fixed, Regression::Squared, 1).unwrap_err();
     for error in [direct, fixed] {
@@ -201,19 +206,18 @@ fn settings_name_the_loss() {
 /// Checks that a run that resumes with another custom loss gets a warning, and none with the same loss.
 #[test]
 fn a_checkpoint_remembers_the_custom_loss() {
-    let folder = std::env::temp_dir().join(format!("gfn_custom_loss_{}", std::process::id()));
+    let folder = Folder::new("custom_loss");
     let mut first = trainer(TrajectoryBalance, Regression::custom(LOG_COSH), 4).unwrap();
     first.step().unwrap();
-    first.save(&folder).unwrap();
+    first.save(folder.join("run")).unwrap();
     let warning = |loss| {
         let mut resumed = trainer(TrajectoryBalance, Regression::custom(loss), 4).unwrap();
-        resumed.resume(&folder).unwrap();
+        resumed.resume(folder.join("run")).unwrap();
         resumed.resume_warning().map(ToString::to_string)
     };
     assert_eq!(warning(LOG_COSH), None);
     let other = warning(Custom("other", |t| t.square())).unwrap();
     assert!(other.contains("log-cosh") && other.contains("other"), "{other}");
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Checks the closed forms: each loss is the integral of `f'(exp(s)) - f'(1)`, computed by Simpson's rule
@@ -231,13 +235,71 @@ fn losses_of_divergences_are_integrals_of_their_generators() {
             let inner: f64 =
                 (1..n).map(|k| slope(f64::from(k) * h) * if k % 2 == 1 { 4.0 } else { 2.0 }).sum();
             let integral = (slope(0.0) + inner + slope(t)) * h / 3.0;
-            let (loss, gradient) = divergence.cost(t);
+            let (losses, gradients) = divergence.costs(&[t]).unwrap();
+            let (loss, gradient) = (losses[0], gradients[0]);
             assert!(
                 (loss - integral).abs() < 1e-6 * loss.max(1.0),
                 "{divergence:?} at {t}: {loss}, {integral}"
             );
             assert!((gradient - slope(t)).abs() < 1e-5 * gradient.abs().max(1.0), "{divergence:?} at {t}");
         }
+    }
+}
+
+/// Checks that slopes near alpha 1 are those of half the square in single precision, where the terms of the
+/// linex loss cancel.
+#[test]
+fn slopes_near_reverse_kl_are_accurate_in_single_precision() {
+    for shift in [1e-9, 1e-7, -1e-7, 1e-5, -1e-5, 1e-3, -1e-3] {
+        let losses = [Regression::Linex { alpha: shift }, FDivergence::Alpha { alpha: 1.0 + shift }.into()];
+        for loss in losses {
+            for t in [-4.0, -0.3, 0.02, 2.0_f64] {
+                let residual = Tensor::from_slice(&[t as f32]).set_requires_grad(true);
+                let value = loss.apply(&residual).unwrap();
+                value.sum(Kind::Float).backward();
+                // The next term of each series is below 1e-5 of these terms.
+                let slope = t * (1.0 + shift * t / 2.0 + (shift * t).powi(2) / 6.0);
+                let expected = 0.5 * t * t * (1.0 + shift * t / 3.0);
+                let [value, got] = [&value, &residual.grad()].map(|one| one.double_value(&[0]));
+                assert!((got / slope - 1.0).abs() < 1e-5, "{loss:?} {t}: {got}, {slope}");
+                assert!((value / expected - 1.0).abs() < 1e-5, "{loss:?} {t}: {value}, {expected}");
+            }
+        }
+    }
+    for alpha in [0.0, 20.5, f64::NEG_INFINITY] {
+        assert!(Regression::Linex { alpha }.check().is_err());
+    }
+    assert!(FDivergence::Alpha { alpha: -19.5 }.check().is_err());
+}
+
+/// A squared loss that refuses residuals above a bound in absolute value.
+#[derive(Debug)]
+struct Bounded(f64);
+
+impl RegressionLoss for Bounded {
+    fn name(&self) -> &str {
+        "bounded"
+    }
+    fn apply(&self, residuals: &Tensor) -> gfn::Result<Tensor> {
+        let largest = residuals.abs().max().double_value(&[]);
+        if largest > self.0 {
+            return Err(gfn::Error::config("residual", largest, "a residual of at most the bound"));
+        }
+        Ok(residuals.square())
+    }
+}
+
+/// Checks that an error of a custom loss reaches the caller, also from objectives that call `costs`.
+#[test]
+fn errors_of_a_custom_loss_are_returned() {
+    let (mut scores, _) = enumerated(&LOGITS, &LOG_WEIGHTS, 0.0);
+    scores.set(Quantity::LogFlow, scores.log_pf.zeros_like()).unwrap();
+    let subtb = SubTrajectoryBalance::new(Weighting::Equal).unwrap();
+    for objective in [&subtb as &dyn Objective, &LogPartitionDeviation] {
+        let loss = |bound| objective.loss(&scores, &Bounded(bound));
+        assert!(loss(50.0).unwrap().double_value(&[]).is_finite());
+        let message = loss(0.1).unwrap_err().to_string();
+        assert!(message.contains("at most the bound"), "{}: {message}", objective.name());
     }
 }
 

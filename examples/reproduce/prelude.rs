@@ -33,7 +33,7 @@ pub(crate) use crate::flags::{
     refuse, refuse_replay, refuse_validation, selections,
 };
 pub(crate) use crate::plot::{Curve, Figure, GraphDrawing, Layout, NodeLabels, Panel, PictureSheet};
-pub(crate) use crate::run::files::{print, report_file, tell, try_file};
+pub(crate) use crate::run::files::{print, replace_file, report_file, tell, try_file};
 pub(crate) use crate::run::{
     Exact, NEWEST, Recipe, Report, Run, compare, evaluated, heat_maps, jsd, list_states, log_z, members,
     merge, sampled, unmeasured,

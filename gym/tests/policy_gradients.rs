@@ -12,7 +12,8 @@ use gfn::objective::{
 };
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::rollout::Container;
+use gfn::train::{Batch, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
@@ -261,7 +262,7 @@ fn critics_and_parts_train_to_the_target() {
     let objectives: [Box<dyn Objective>; 4] = [
         Box::new(with_critic(SUB_EB, 0.5)),
         Box::new(with_critic(Critic::LambdaReturns, 0.5)),
-        Box::new(ProximalPolicy { n_parts: 2, ..entropic }),
+        Box::new(ProximalPolicy { n_minibatches: 2, ..entropic }),
         Box::new(ProximalPolicy { divergence: Divergence::Sampled, critic: SUB_EB, ..entropic }),
     ];
     for objective in objectives {
@@ -275,7 +276,7 @@ fn critics_and_parts_train_to_the_target() {
 /// log P_F.
 type Updates = Arc<Mutex<Vec<(usize, f64, Option<f64>)>>>;
 
-/// Trajectory balance with three passes over each batch of two parts, which records its scores.
+/// Trajectory balance with three passes over two minibatches of each batch, which records its scores.
 #[derive(Debug)]
 struct Recorder(Updates);
 
@@ -289,7 +290,7 @@ impl Objective for Recorder {
     fn epochs(&self) -> usize {
         3
     }
-    fn n_parts(&self) -> usize {
+    fn n_minibatches(&self) -> usize {
         2
     }
     fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
@@ -300,19 +301,19 @@ impl Objective for Recorder {
     }
 }
 
-/// Checks the updates of a batch in parts: each pass sees both parts, and the old scores of a part are those
-/// from before the first update, also for the part that is second.
+/// Checks the updates on minibatches: each pass sees both minibatches, and the old scores of a minibatch are
+/// those from before the first update, also for the minibatch that is second.
 #[test]
-fn each_pass_updates_each_part_once() {
+fn each_pass_updates_each_minibatch_once() {
     let updates = Updates::default();
     let mut trainer = trainer(Recorder(updates.clone()), 10, 0);
     trainer.step().unwrap();
-    let updates = updates.lock().unwrap();
+    let updates = std::mem::take(&mut *updates.lock().unwrap());
     // The first entry is the whole batch, whose loss is reported.
-    let (whole, parts) = (updates[0], &updates[1..]);
-    assert_eq!(parts.len(), 6);
-    let old: Vec<f64> = parts.iter().map(|part| part.2.unwrap()).collect();
-    for (k, &(n, log_pf, _)) in parts.iter().enumerate() {
+    let (whole, minibatches) = (updates[0], &updates[1..]);
+    assert_eq!(minibatches.len(), 6);
+    let old: Vec<f64> = minibatches.iter().map(|minibatch| minibatch.2.unwrap()).collect();
+    for (k, &(n, log_pf, _)) in minibatches.iter().enumerate() {
         assert_eq!((n, old[k]), (8, old[k % 2]));
         assert_eq!((log_pf - old[k]).abs() < 1e-9, k == 0, "update {k}");
     }
@@ -327,8 +328,35 @@ fn each_pass_updates_each_part_once() {
             MlpPolicy::new(&grid.env(), KHot::new(2, 3), network, Device::Cpu, Kind::Float, &mut rng);
         Trainer::new(grid.env(), reward, policy.unwrap(), Recorder(Updates::default()), config, rng).err()
     };
-    assert!(refused(1).unwrap().to_string().contains("n_parts is 2 for a batch of 1"));
+    assert!(refused(1).unwrap().to_string().contains("n_minibatches is 2 for a batch of 1"));
     assert!(refused(2).is_none());
+}
+
+/// Checks that two splits of a batch have the same trajectories, in different minibatches, and that a batch
+/// with too few trajectories is refused.
+#[test]
+fn minibatches_are_drawn_at_random() {
+    let mut trainer = trainer(Recorder(Updates::default()), 10, 0);
+    let mut batch = trainer.draw().unwrap();
+    tch::no_grad(|| trainer.score(&mut batch)).unwrap();
+    let [first, again] = [(), ()].map(|()| trainer.split(&batch).unwrap());
+    let objects = |minibatches: &[Batch<VectorEnv>]| -> Vec<Vec<Vec<u16>>> {
+        let rows = |one: &Batch<VectorEnv>| {
+            one.trajectories.terminal_states().rows().map(<[u16]>::to_vec).collect::<Vec<_>>()
+        };
+        minibatches.iter().map(rows).collect()
+    };
+    let [first, again] = [objects(&first), objects(&again)];
+    assert_ne!(first, again);
+    let sorted = |minibatches: Vec<Vec<Vec<u16>>>| {
+        let mut all = minibatches.concat();
+        all.sort();
+        all
+    };
+    assert_eq!(sorted(first), sorted(again));
+    let few = batch.trajectories.select(0..1).unwrap();
+    let message = trainer.split(&Batch::from(few)).unwrap_err().to_string();
+    assert!(message.contains("2 for 1 trajectories"), "{message}");
 }
 
 /// Repeats two effects that the paper of Ent-PPO reports, on a grid whose distances are exact. After 50

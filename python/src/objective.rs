@@ -76,7 +76,7 @@ enum Spec {
         divergence: Divergence,
         value_weight: f64,
         epochs: usize,
-        n_parts: usize,
+        n_minibatches: usize,
     },
     MaximumLikelihood {},
 }
@@ -140,10 +140,6 @@ impl RegressionLoss for PyRegression {
         &self.name
     }
 
-    fn settings(&self) -> serde_json::Value {
-        serde_json::Value::Null
-    }
-
     fn apply(&self, residuals: &Tensor) -> Result<Tensor> {
         call_python("the regression loss", |py| {
             let answer = self.function.bind(py).call1((tensors::to_python(py, residuals)?,))?;
@@ -192,18 +188,25 @@ fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
         Spec::PolicyGradient { advantage, critic } => {
             Box::new(PolicyGradient { critic, ..PolicyGradient::new(advantage)? })
         }
-        Spec::ProximalPolicy { advantage, critic, clip, kl, divergence, value_weight, epochs, n_parts } => {
-            Box::new(ProximalPolicy {
-                advantage,
-                critic,
-                clip,
-                kl,
-                divergence,
-                value_weight,
-                epochs,
-                n_parts,
-            })
-        }
+        Spec::ProximalPolicy {
+            advantage,
+            critic,
+            clip,
+            kl,
+            divergence,
+            value_weight,
+            epochs,
+            n_minibatches,
+        } => Box::new(ProximalPolicy {
+            advantage,
+            critic,
+            clip,
+            kl,
+            divergence,
+            value_weight,
+            epochs,
+            n_minibatches,
+        }),
         Spec::MaximumLikelihood {} => Box::new(MaximumLikelihood),
     })
 }

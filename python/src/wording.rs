@@ -40,7 +40,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
     ("`Reward::partial_log_reward`", "`partial_log_reward`"),
     ("`Reward::log_reward_change`", "`log_reward_change`"),
-    ("`ChainConfig::score_changes` to false", "`Chains.score_changes` to False"),
+    ("`ChainConfig::score_changes` to false", "`ChainSource.score_changes` to False"),
     ("`contract::check_env` (for graphs `contract::check_graph_env`)", "`check` of the environment"),
     ("`contract::check_env`", "`check` of the environment"),
     (

@@ -74,7 +74,7 @@ GOOD = {
     gfn.AugmentedDetailedBalance: {"edges": 1.0},
     gfn.RandomDistillation: {},
     gfn.Replay: {},
-    gfn.Chains: {},
+    gfn.ChainSource: {},
     gfn.Data: {"objects": [[0, 0]]},
     gfn.LocalSearch: {"max_back": 1},
     gfn.TransitionBatches: {"size": 4},
@@ -544,8 +544,8 @@ PAIRS = [
         ValueError,
         r"shape \(3,\): expected \[observations, variables\]",
     ),
-    (lambda: gfn.StructureReward(np.full((9, 3), NAN)), ValueError, "data has a number that isn't finite"),
-    (lambda: gfn.StructureReward([["a", "b"]]), TypeError, "data has something that isn't a number"),
+    (lambda: gfn.StructureReward(np.full((9, 3), NAN)), ValueError, "data has 9 missing values of 9"),
+    (lambda: gfn.StructureReward([["a", "b"]]), TypeError, "column 'x0' of data has texts"),
     (lambda: gfn.StructureReward(np.zeros((9, 3)), "aic"), ValueError, "score is 'aic'"),
     (
         lambda: trainer(gfn.BayesianStructure(3), gfn.StructureReward(np.zeros((0, 3)))),
@@ -574,7 +574,7 @@ PAIRS = [
     (lambda: trainer(objective=gfn.PolicyGradient(gae_lambda=2.0)), ValueError, "lambda is 2"),
     (lambda: trainer(objective=gfn.ProximalPolicy(clip=0.0)).fit(1), ValueError, "clip is 0"),
     (lambda: trainer(objective=gfn.ProximalPolicy(epochs=0)).fit(1), ValueError, "epochs is 0"),
-    (lambda: trainer(objective=gfn.ProximalPolicy(n_parts=0)).fit(1), ValueError, "n_parts is 0"),
+    (lambda: trainer(objective=gfn.ProximalPolicy(n_minibatches=0)).fit(1), ValueError, "n_minibatches is 0"),
     (
         lambda: trainer(objective=gfn.PolicyGradient("total", critic="lambda_returns")).fit(1),
         ValueError,

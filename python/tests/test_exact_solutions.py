@@ -92,12 +92,20 @@ def test_the_script_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     with pytest.raises(exact.SolutionsError, match="pip install ortools"):
         exact.solve("cut", 2, [(0, 1)], 1.0)
-    for text in ["not graph6!", "K~"]:
+    for text in ["not graph6!", "K~", "~?", "~"]:
         with pytest.raises(exact.SolutionsError, match="write the file"):
             exact.read_graph6(text)
-    (tmp_path / "measured").write_text('{"nodes": 2}\n')
-    with pytest.raises(exact.SolutionsError, match="line 1 of .* isn't JSON with the entry `graph6`"):
-        exact.main([str(tmp_path / "measured"), "--problem", "cut"])
+    command = [str(tmp_path / "measured"), "--problem", "cut"]
+    for text in ['{"nodes": 2}\n', "7\n", '{"graph6": "A_", "best": "many"}\n', "[]\n"]:
+        (tmp_path / "measured").write_text(text)
+        with pytest.raises(exact.SolutionsError, match="line 1 of .* isn't JSON with the entry `graph6`"):
+            exact.main(command)
+    (tmp_path / "measured").write_bytes(b"\xff\xfe")
+    with pytest.raises(exact.SolutionsError, match="isn't a text file"):
+        exact.main(command)
+    for wrong in [["--first", "-1"], ["--seconds", "0"], ["--seconds", "nan"]]:
+        with pytest.raises(SystemExit):
+            exact.main([*command, *wrong])
 
 
 def test_measurements_are_read_and_summarised(tmp_path, capsys):

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("rdkit")
+
 FOLDER = Path(__file__).resolve().parent.parent / "examples" / "pmo"
 sys.path.insert(0, str(FOLDER))
 
@@ -237,7 +239,8 @@ def pmo(folder, *more):
 def test_a_run_finishes_and_repeats_itself(tmp_path):
     first = pmo(tmp_path)
     assert first.returncode == 0, first.stderr
-    assert "Genetic GFN" in first.stdout
+    # The published areas are of runs with more calls.
+    assert "Genetic GFN" not in first.stdout
     # The second run reads the first policy from its folder.
     second = pmo(tmp_path)
     assert second.returncode == 0, second.stderr

@@ -133,7 +133,7 @@ def test_an_exception_of_a_later_call_is_raised():
         gfn.TrajectoryBalance(regression=lambda t: t.cosh().log()),
         gfn.PolicyGradient(critic="evaluation_balance"),
         gfn.ProximalPolicy.entropic(),
-        gfn.ProximalPolicy.entropic(n_parts=2, divergence="sampled", critic="evaluation_balance"),
+        gfn.ProximalPolicy.entropic(n_minibatches=2, divergence="sampled", critic="evaluation_balance"),
     ],
     ids=["jensen_shannon", "batch", "function", "sub_eb", "ent_ppo", "sampled"],
 )

@@ -1,6 +1,5 @@
 """Tests of scripts/molecules/seh_metrics.py, the metrics of scored molecules by RDKit."""
 
-import itertools
 import json
 import subprocess
 import sys
@@ -62,9 +61,17 @@ def test_metrics_agree_with_pairwise_comparisons(tmp_path):
     rules = [lambda s: s < 0.7, lambda s: s <= 0.5, lambda s: 1 - s > 0.7]
     expected = [len(greedy(good, rule)) for rule in rules]
     assert [last["modes"], last["modes_raw_7"], last["circles"]] == expected
-    # The three rules count differently, and the circles are at most the largest set.
     assert len(set(expected)) == 3 and len(good) == 7
-    is_far = rules[2]
-    sets = itertools.chain.from_iterable(itertools.combinations(good, n) for n in range(len(good) + 1))
-    far = [s for s in sets if all(is_far(similarity(a, b)) for a, b in itertools.combinations(s, 2))]
-    assert expected[2] <= max(map(len, far))
+
+
+def test_circles_are_found_in_the_order_of_scoring(tmp_path):
+    """The middle molecule is similar to the two others, which differ. If it is scored first, the greedy set
+    has one molecule; the largest has two."""
+    middle, others = "CCCCc1ccccc1", ["CCCCCCC", "Cc1ccccc1"]
+    assert similarity(*others) < 0.3 <= min(similarity(middle, other) for other in others)
+    for order, circles in [([middle, *others], 1), ([*others, middle], 2)]:
+        table = tmp_path / "scored.csv"
+        table.write_text("step,smiles,reward\n" + "".join(f"1,{smiles},0.9\n" for smiles in order))
+        command = [sys.executable, str(SCRIPT), str(table)]
+        last = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+        assert json.loads(last)["circles"] == circles

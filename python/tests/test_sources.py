@@ -47,8 +47,8 @@ def learner(reward=gfn.HyperGridReward(), **changes):
         ),
         dict(sources=[gfn.Replay(20, diverse=1.0, norm="l1", objects_alone=True)]),
         dict(sources=[gfn.Replay(500), gfn.Search(lambda points, rng: rng.permutation(points), every=5)]),
-        dict(sources=[gfn.Chains(0.25, powers=(1.0, 0.5), patience=9, starts="uniform", candidates=4)]),
-        dict(sources=[gfn.Chains(0.25, proposals="policy", max_back=6)]),
+        dict(sources=[gfn.ChainSource(0.25, powers=(1.0, 0.5), patience=9, starts="uniform", candidates=4)]),
+        dict(sources=[gfn.ChainSource(0.25, proposals="policy", max_back=6)]),
     ],
     ids=lambda changes: "+".join(changes),
 )
@@ -146,7 +146,7 @@ def test_a_search_goes_on_bit_for_bit(tmp_path):
         dict(objective=gfn.ModifiedDetailedBalance(3)),
         dict(sources=[gfn.Data(np.asarray([[1, 2], [3, 3]]), share=0.5)]),
         dict(sources=[gfn.LocalSearch(2)]),
-        dict(sources=[gfn.Chains(patience=2, starts="uniform", candidates=4)]),
+        dict(sources=[gfn.ChainSource(patience=2, starts="uniform", candidates=4)]),
         dict(policy=gfn.Mlp((16,), weight_noise=0.1)),
     ],
     ids=lambda changes: "+".join(changes),
@@ -403,6 +403,8 @@ WRONG = [
     (lambda: gfn.LocalSearch(2.5), TypeError, "max_back is 2.5"),
     (lambda: trainer(sources=[gfn.LocalSearch(0)]), ValueError, "max_back is 0"),
     (lambda: trainer(sources=[gfn.LocalSearch(1, 0)]), ValueError, "rounds is 0"),
+    (lambda: trainer(sources=[gfn.ChainSource(rounds=0)]), ValueError, "rounds is 0"),
+    (lambda: trainer(sources=[gfn.ChainSource(max_reward_calls=0)]), ValueError, "max_reward_calls is 0"),
     (lambda: trainer(sources=[3]), TypeError, "sources has 3"),
     (
         lambda: trainer(sources=[gfn.LocalSearch(1)], objective=gfn.PolicyGradient()).fit(1),

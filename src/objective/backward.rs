@@ -108,8 +108,11 @@ impl Objective for WithBackward {
     fn epochs(&self) -> usize {
         self.forward.epochs()
     }
-    fn n_parts(&self) -> usize {
-        self.forward.n_parts()
+    fn n_minibatches(&self) -> usize {
+        self.forward.n_minibatches()
+    }
+    fn fixes_regression(&self) -> bool {
+        self.forward.fixes_regression() || self.backward.fixes_regression()
     }
     fn reward_exponent(&self) -> f64 {
         self.forward.reward_exponent()

@@ -160,11 +160,17 @@ pub trait Objective: Send + std::fmt::Debug {
         1
     }
 
-    /// Returns the number of parts into which the trajectories of a batch are divided. Each epoch makes one
-    /// update per part, and [`Scores::old`] holds the quantities of the part's trajectories from before the
-    /// first update of the step. The default is 1.
-    fn n_parts(&self) -> usize {
+    /// Returns the number of minibatches into which a trainer's step splits its batch at random. Each epoch
+    /// makes one update per minibatch, and [`Scores::old`] holds the quantities of the minibatch's
+    /// trajectories from before the first update of the step. The default is 1.
+    fn n_minibatches(&self) -> usize {
         1
+    }
+
+    /// Returns `true` if the objective has a regression loss of its own. A trainer then refuses settings with
+    /// another loss than the default. The default is `false`.
+    fn fixes_regression(&self) -> bool {
+        false
     }
 
     /// Returns `true` if the objective can learn from [single transitions](score_transitions). Such an

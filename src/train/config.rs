@@ -3,7 +3,7 @@ use tch::{Device, Tensor};
 
 use crate::contract::check_regression;
 use crate::distribution::Exploration;
-use crate::objective::{Objective, Regression, Scores};
+use crate::objective::{Objective, Regression, RegressionLoss, Scores};
 use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
 use crate::rollout::{LocalSearch, RolloutPlace};
@@ -139,13 +139,13 @@ impl TrainerConfig {
                 "raise `TrainerConfig::batch`, or choose an objective that learns from a single trajectory",
             ));
         }
-        let n_parts = objective.n_parts();
-        if n_parts == 0 || self.batch / n_parts < objective.smallest_batch() {
-            let expected = "at least one part, and at least one trajectory per part (two if the objective \
-                compares trajectories)";
+        let n_minibatches = objective.n_minibatches();
+        if n_minibatches == 0 || self.batch / n_minibatches < objective.smallest_batch() {
+            let expected = "at least one minibatch, and at least one trajectory in each (two if the \
+                objective compares trajectories)";
             return Err(Error::config(
-                "n_parts",
-                format!("{n_parts} for a batch of {}", self.batch),
+                "n_minibatches",
+                format!("{n_minibatches} for a batch of {}", self.batch),
                 expected,
             ));
         }
@@ -156,6 +156,11 @@ impl TrainerConfig {
             self.check_transitions(transitions, objective)?;
         }
         check_regression(&self.regression)?;
+        if objective.fixes_regression() && self.regression != Regression::default() {
+            let expected = "the default, because the objective has a regression loss of its own \
+                (`WithRegression`)";
+            return Err(Error::config("regression", self.regression.name(), expected));
+        }
         if let Some(search) = self.local_search {
             search.check()?;
         }
@@ -197,8 +202,8 @@ impl TrainerConfig {
                 detailed balance or forward-looking detailed balance";
             return Err(Error::missing(objective.name(), "whole trajectories", remedy));
         }
-        if objective.n_parts() > 1 {
-            let remedy = "leave `TrainerConfig::transitions` out, or choose an objective that doesn't divide \
+        if objective.n_minibatches() > 1 {
+            let remedy = "leave `TrainerConfig::transitions` out, or choose an objective that doesn't split \
                 its batches";
             return Err(Error::missing(objective.name(), "whole trajectories", remedy));
         }

@@ -7,7 +7,7 @@ use super::companions::Averaged;
 use super::{AverageFor, Batch, BatchScores, StepStats, Trainer, TrainerConfig, checkpoint};
 use crate::condition::{ConditionSource, Conditions};
 use crate::contract::{Budget, check_env, check_graph_env, check_tensor_form};
-use crate::distribution::Exploration;
+use crate::distribution::{Distribution, Exploration};
 use crate::env::{Env, Reward, VectorEnv};
 use crate::graph::GraphEnv;
 use crate::group::Group;
@@ -180,8 +180,9 @@ impl<E: Env> Context<E> {
     }
 
     /// Returns an error if the policy lacks an estimate that the objective needs: log F, log Z, a prior, or a
-    /// custom quantity. The policy is evaluated without conditions. A policy without parameters isn't
-    /// checked, because it can't be trained: such a trainer only samples and evaluates.
+    /// custom quantity, or the probabilities of all actions. The policy is evaluated without conditions. A
+    /// policy without parameters isn't checked, because it can't be trained: such a trainer only samples and
+    /// evaluates.
     pub(super) fn check_estimates(&self) -> Result<()> {
         if self.policy.parameters().is_none() {
             return Ok(());
@@ -210,10 +211,25 @@ impl<E: Env> Context<E> {
                 return Err(Quantity::LogPrior.missing(name));
             }
         }
+        if needs.has(Quantity::AllLogPf) && !self.lists_actions()? {
+            return Err(Quantity::AllLogPf.missing(name));
+        }
         if needs.has(Quantity::LogZ) && no_grad(|| self.policy.log_z(None, 1)).is_none() {
             return Err(Quantity::LogZ.missing(name));
         }
         Ok(())
+    }
+
+    /// Returns `false` if the policy can't list the actions of a state, as in a continuous environment.
+    fn lists_actions(&self) -> Result<bool> {
+        let initial = self.env.initial(&[0]);
+        let wants = Quantity::LogPf.into();
+        let evaluation = no_grad(|| self.policy.evaluate(&self.env, &initial, None, wants))?;
+        match evaluation.pf.map(|pf| pf.support(&[0])) {
+            Some(Err(Error::Missing { .. })) => Ok(false),
+            Some(Err(error)) => Err(error),
+            _ => Ok(true),
+        }
     }
 
     pub(super) fn clear_gradients(&self) {

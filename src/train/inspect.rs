@@ -8,11 +8,8 @@ use serde_json::Value;
 use tch::Tensor;
 
 use super::checkpoint::{LAYOUT, no_parameters, replica_path};
-use super::context::next_check;
-use super::replicas::check_equal_tasks;
 use super::sources::Replay;
 use super::{Batch, Checkpoint, Context, TrainEnv, Trainer};
-use crate::contract::{Budget, check_policy};
 use crate::env::{Env, Reward, log_rewards};
 use crate::error::Warning;
 use crate::nn::Parameters;
@@ -184,27 +181,6 @@ impl<E: Env> Trainer<E> {
 }
 
 impl<E: TrainEnv> Trainer<E> {
-    /// Checks replicas and policy if a check is due, and draws new noise for the policy's noisy layers.
-    pub(super) fn prepare(&mut self) -> Result<()> {
-        if self.latest.is_none() {
-            // Replicas may have resumed from unequal checkpoints, so each run compares their trainers again.
-            self.check_equal_replicas()?;
-            check_equal_tasks(&self.context, self.is_sampled_outside())?;
-            self.context.measure_rollouts(self.is_sampled_outside())?;
-        }
-        let Context { env, policy, conditions, step, .. } = &self.context;
-        if *step >= self.next_check {
-            let rng = &mut Rng::seeded(*step as u64);
-            check_policy(env, policy, conditions.as_deref(), Budget::quick(), rng)?;
-            self.next_check = next_check(*step);
-        }
-        // Without noisy layers this call draws no random numbers.
-        if let Some(parameters) = policy.parameters() {
-            parameters.reset_noise(&mut self.rng);
-        }
-        Ok(())
-    }
-
     /// Returns the replay buffer, if the trainer has one.
     pub fn replay(&self) -> Option<&ReplayBuffer<E>> {
         self.sources.replay().map(|replay| &replay.buffer)

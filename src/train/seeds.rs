@@ -32,7 +32,7 @@ impl<E: Env> Context<E> {
     ///
     /// # Errors
     /// [`Error::Config`] for a batch that can't be divided into equal shares, and for shares that are too
-    /// small for the objective; [`Error::Missing`] for updates on single transitions.
+    /// small for the objective; [`Error::Missing`] for updates on single transitions or minibatches.
     pub(super) fn share_among_seeds(&mut self) -> Result<()> {
         let Some(n_seeds) = self.n_seeds() else { return Ok(()) };
         let smallest = self.objective.smallest_batch();
@@ -49,6 +49,10 @@ impl<E: Env> Context<E> {
             let remedy = "leave `TrainerConfig::transitions` out, because the transitions of several seeds \
                 would be drawn in unequal shares";
             return Err(Error::missing("a policy of several seeds", "updates on whole trajectories", remedy));
+        }
+        if self.objective.n_minibatches() > 1 {
+            let remedy = "set `n_minibatches` to 1, or train each seed with a policy of its own";
+            return Err(Error::missing("a policy of several seeds", "updates on whole batches", remedy));
         }
         self.conditions = Some(Box::new(SeedShares { n_seeds }));
         Ok(())
@@ -77,7 +81,7 @@ mod tests {
     use crate::examples::word_env;
     use crate::nn::{Activation, BackwardPolicy, EstimatorsConfig, MlpConfig};
     use crate::objective::{
-        DetailedBalance, FlowMatching, LogPartitionVariance, Objective, SubTrajectoryBalance,
+        DetailedBalance, FlowMatching, LogPartitionVariance, Objective, ProximalPolicy, SubTrajectoryBalance,
         TrajectoryBalance, Weighting,
     };
     use crate::optim::{AdamConfig, Sgd, SgdConfig};
@@ -256,6 +260,9 @@ mod tests {
             let built = trainer(build(&plain), Box::new(TrajectoryBalance), SEEDS, change);
             assert!(matches!(built, Err(Error::Config { .. })));
         }
+        let split = ProximalPolicy { n_minibatches: 2, ..ProximalPolicy::default() };
+        let split = trainer(build(&plain), Box::new(split), SEEDS, |_| ()).unwrap_err().to_string();
+        assert!(split.contains("n_minibatches"), "{split}");
         let variance = trainer(build(&plain), Box::new(LogPartitionVariance), SEEDS, |c| c.batch = SEEDS);
         assert!(matches!(variance, Err(Error::Config { .. })));
         let clipped = Sgd::new(build(&plain).parameters(), SgdConfig::default());

@@ -194,7 +194,7 @@ impl GraphProblems {
             }
             if let Some(path) = &self.per_graph {
                 let lines: String = solved.iter().map(|one| format!("{one}\n")).collect();
-                std::fs::write(path, lines).map_err(|source| Error::io(path, source))?;
+                replace_file(path, &lines)?;
             }
             report.set("sample_temperature", self.sample_temperature);
             report.extend(json!({ "best_of": self.best_of, "optimum": mean_of("optimum"),

@@ -61,3 +61,16 @@ pub(crate) fn try_file(path: &Path) -> Result<()> {
         .and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) })
         .map_err(|source| Error::io(path, source))
 }
+
+/// Replaces the contents of a file in one step: an existing file stays until the new one is whole. A pipe or
+/// a device is written to directly.
+pub(crate) fn replace_file(path: &Path, contents: &str) -> Result<()> {
+    let io = |source| Error::io(path, source);
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return fs::write(path, contents).map_err(io);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    let partial = path.with_file_name(name);
+    fs::write(&partial, contents).and_then(|()| fs::rename(&partial, path)).map_err(io)
+}

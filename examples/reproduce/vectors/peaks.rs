@@ -73,6 +73,10 @@ enum Method {
     Chains(usize),
 }
 
+/// The flags of [`Method::ChainsAndPolicy`], which have no effect on other methods.
+const MIXED_FLAGS: &[&str] =
+    &["--chain-calls", "--fresh", "--candidates", "--patience", "--powers", "--draw-exponent", "--warm-up"];
+
 const METHODS: &[Choice<Method>] = &[
     ("policy", Method::Policy, "A policy that is trained"),
     ("chains-and-policy", Method::ChainsAndPolicy, "A policy that learns from what Markov chains find"),
@@ -105,6 +109,9 @@ const PARTS: [(u64, &str); 4] =
 
 impl Task for PeakSearch {
     fn run(&self) -> Result<()> {
+        if self.by.value != Method::ChainsAndPolicy {
+            refuse(MIXED_FLAGS, "a command without this flag, or with --by chains-and-policy")?;
+        }
         let grid = HyperGrid::new(self.ndim, self.height)?;
         let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
         let recipe = match self.by.value {

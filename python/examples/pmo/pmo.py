@@ -51,7 +51,7 @@ def arguments() -> argparse.Namespace:
 def learn_molecules(given: argparse.Namespace) -> tuple[Vocabulary, gfn.Trainer]:
     """Returns the tokens and the trainer of the first policy, which learns the molecules of the file."""
     folder = None if given.prior is None else Path(given.prior)
-    if folder is not None and folder.exists():
+    if folder is not None and (folder / "tokens.json").exists():
         vocabulary = Vocabulary(json.loads((folder / "tokens.json").read_text()), MAX_TOKENS)
         return vocabulary, prior_trainer(vocabulary, given, None).restore(folder / "policy")
     smiles = {text for read in gfn.read_molecules(given.molecules).smiles if (text := canonical(read))}
@@ -63,9 +63,10 @@ def learn_molecules(given: argparse.Namespace) -> tuple[Vocabulary, gfn.Trainer]
     share = np.mean([canonical(text) is not None for text in samples])
     print(f"after {trainer.steps_done} steps {share:.0%} of 500 samples are molecules", flush=True)
     if folder is not None:
-        folder.mkdir(parents=True)
-        (folder / "tokens.json").write_text(json.dumps(vocabulary.tokens))
+        folder.mkdir(parents=True, exist_ok=True)
         trainer.save(folder / "policy")
+        # The tokens are written last, so that a folder with them is whole.
+        (folder / "tokens.json").write_text(json.dumps(vocabulary.tokens))
     return vocabulary, trainer
 
 
@@ -146,18 +147,30 @@ def run(name: str, seed: int, vocabulary: Vocabulary, prior: gfn.Trainer, given:
     return record.area()
 
 
+def published_text(names: list[str], comparable: bool) -> str:
+    """Returns the columns with the sums of the published areas of these oracles; nothing for runs with
+    another number of calls."""
+    if not comparable:
+        return ""
+    reinvent, genetic = (sum(PUBLISHED[name][k] for name in names) for k in range(2))
+    return f" {reinvent:9.3f} {genetic:12.3f}"
+
+
 def main() -> None:
     given = arguments()
     vocabulary, prior = learn_molecules(given)
     areas = {
         name: [run(name, seed, vocabulary, prior, given) for seed in given.seeds] for name in given.oracles
     }
-    print(f"{'area of the ten best':26} {'here':>14} {'REINVENT':>9} {'Genetic GFN':>12}")
+    # The published areas are of runs of 10,000 calls.
+    comparable = given.calls == CALLS
+    published = f" {'REINVENT':>9} {'Genetic GFN':>12}" if comparable else ""
+    print(f"{'area of the ten best':26} {'here':>14}{published}")
     for name, values in areas.items():
-        reinvent, genetic = PUBLISHED[name]
-        print(f"{name:26} {np.mean(values):6.3f} ± {np.std(values):.3f} {reinvent:9.3f} {genetic:12.3f}")
-    sums = [sum(PUBLISHED[name][k] for name in areas) for k in range(2)]
-    print(f"{'sum':26} {sum(map(np.mean, areas.values())):6.3f}         {sums[0]:9.3f} {sums[1]:12.3f}")
+        spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
+        print(f"{name:26} {np.mean(values):6.3f} ± {spread:.3f}" + published_text([name], comparable))
+    total = sum(map(np.mean, areas.values()))
+    print(f"{'sum':26} {total:6.3f}        " + published_text(list(areas), comparable))
 
 
 if __name__ == "__main__":

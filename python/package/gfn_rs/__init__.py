@@ -215,7 +215,7 @@ from ._rewards import (  # noqa: E402
 from ._schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
 from ._sources import (  # noqa: E402
     BatchRequest,
-    Chains,
+    ChainSource,
     Data,
     FocusInHindsight,
     FreshObjects,
@@ -289,7 +289,7 @@ __all__ = [
     "BoxReward",
     "BufferContents",
     "CachedReward",
-    "Chains",
+    "ChainSource",
     "ClearEdgeAttribute",
     "ClearNodeAttribute",
     "Clique",

@@ -104,8 +104,9 @@ class _Regression(Objective):
     regression
         The loss of a residual: a name, an `AlphaDivergence`, or a function. A function takes a tensor of
         residuals and returns their losses, a tensor of the same shape, through which torch differentiates.
-        Its loss must be 0 at 0 and positive elsewhere. In policy gradients, the residual is the difference
-        between log F and a return.
+        Its loss must be 0 at 0 and positive elsewhere. A checkpoint stores only the name of a function, so a
+        resumed run doesn't notice other code under the same name. In policy gradients, the residual is the
+        difference between log F and a return.
     """
 
     regression: Regression = field(default="squared", kw_only=True)
@@ -550,9 +551,9 @@ class ProximalPolicy(_PolicyGradient):
         discrete actions).
     value_weight
         The weight of the loss of log F.
-    epochs, n_parts
-        The number of passes over each batch, and the number of parts of the batch. Each pass makes an update
-        for each part. Both are at least 1.
+    epochs, n_minibatches
+        The number of passes over each batch, and the number of minibatches into which the batch is split at
+        random. Each pass makes an update on each minibatch. Both are at least 1.
 
     >>> objective = gfn.ProximalPolicy(clip=0.1, epochs=2)
     >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
@@ -565,7 +566,7 @@ class ProximalPolicy(_PolicyGradient):
     divergence: Divergence = "sampled"
     value_weight: float = 0.5
     epochs: int = 4
-    n_parts: int = 1
+    n_minibatches: int = 1
 
     @classmethod
     def entropic(cls, **settings: Any) -> ProximalPolicy:
@@ -573,13 +574,13 @@ class ProximalPolicy(_PolicyGradient):
         divergence with the weight 1, the critic of lambda-returns, and otherwise the defaults. `settings` are
         further settings of `ProximalPolicy`.
 
-        >>> gfn.ProximalPolicy.entropic(n_parts=2).divergence
+        >>> gfn.ProximalPolicy.entropic(n_minibatches=2).divergence
         'exact'
         """
         return cls(**{"kl": 1.0, "divergence": "exact", "critic": "lambda_returns", **settings})
 
     def _values(self) -> dict[str, Any]:
-        names = ("clip", "kl", "value_weight", "epochs", "n_parts")
+        names = ("clip", "kl", "value_weight", "epochs", "n_minibatches")
         numbers = {name: plain(getattr(self, name), name) for name in names}
         return {**super()._values(), "divergence": variant(self.divergence), **numbers}
 

@@ -20,7 +20,7 @@ from ._envs import Environment, Fragments
 from ._objectives import Objective
 from ._policies import DiffusionNet, Policy
 from ._sources import (
-    Chains,
+    ChainSource,
     Data,
     FocusInHindsight,
     FreshSource,
@@ -46,7 +46,7 @@ class Parts:
     source: Source | None
     fresh: FreshSource | Thompson | None
     search: Search | Mala | None
-    chains: Chains | None
+    chains: ChainSource | None
     hindsight: Hindsight | FocusInHindsight | None
     average: Average | None
     intrinsic: tuple[dict[str, Any], Any] | None
@@ -93,8 +93,8 @@ def parts(
         )
     if chains is not None and n_conditions > 0:
         raise ValueError(
-            "sources has Chains, and the trainer has conditions: expected no Chains, because chains find "
-            "objects without conditions"
+            "sources has ChainSource, and the trainer has conditions: expected no ChainSource, as chains "
+            "find objects without conditions"
         )
     prior = _prior(objective._prior(), env, n_conditions)
     description = {name: value for name, value in objective._parts().items() if value is not None}

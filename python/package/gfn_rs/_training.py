@@ -216,7 +216,7 @@ class Trainer(Generic[States]):
         * `LocalSearch(max_back)`, a search from each new object;
         * `Teacher(policy)`, a second policy that explores;
         * `Search(function)` or `Mala()`, a search from objects of the buffer;
-        * `Chains()`, Markov chains that search for objects of high reward;
+        * `ChainSource()`, Markov chains that search for objects of high reward;
         * `Hindsight(function)` or `FocusInHindsight()`, new conditions for replayed objects.
     conditions
         The distribution of conditions, if one policy learns a family of rewards. `Conditions(function,

@@ -91,7 +91,7 @@ impl SubTrajectoryBalance {
         potentials: &[f64],
         lengths: &[usize],
         regression: &dyn RegressionLoss,
-    ) -> (f64, Vec<f64>) {
+    ) -> Result<(f64, Vec<f64>)> {
         let weight = self.weights(lengths);
         let mut loss = 0.0;
         let mut slopes = vec![0.0; potentials.len()];
@@ -101,19 +101,18 @@ impl SubTrajectoryBalance {
             let slopes = &mut slopes[first..=first + n];
             for l in self.weighted_lengths(n) {
                 let weight = weight(n, l);
-                let mut sum = 0.0;
-                for from in 0..n - l + 1 {
-                    let (cost, slope) = regression.cost(at[from] - at[from + l]);
-                    sum += cost;
+                let residuals: Vec<f64> = at.iter().zip(&at[l..]).map(|(from, to)| from - to).collect();
+                let (costs, derivatives) = regression.costs(&residuals)?;
+                for (from, slope) in derivatives.into_iter().enumerate() {
                     slopes[from] += weight * slope;
                     slopes[from + l] -= weight * slope;
                 }
-                loss += weight * sum;
+                loss += weight * costs.iter().sum::<f64>();
             }
             // A trajectory of n transitions has n + 1 potentials, one for each of its states.
             first += n + 1;
         }
-        (loss, slopes)
+        Ok((loss, slopes))
     }
 
     /// Returns the function that maps `n` and `l` to the weight of a sub-trajectory of length `l` in a
@@ -207,7 +206,7 @@ impl Objective for SubTrajectoryBalance {
         let kind = log_flow.kind();
         let device = log_flow.device();
         let potentials = compute_potentials(scores, &log_flow);
-        let (loss, slopes) = self.cost(&to_host(&potentials), &trajectory_lengths(scores), regression);
+        let (loss, slopes) = self.cost(&to_host(&potentials), &trajectory_lengths(scores), regression)?;
         // `cost` computes the loss and its derivatives outside of autograd. The sum of potentials times these
         // derivatives has the gradient of the loss, so only this sum is recorded. Its detached copy cancels
         // its value exactly, so the returned value is `loss`.

@@ -84,7 +84,7 @@ impl Objective for LogPartitionDeviation {
     fn loss(&self, scores: &Scores, regression: &dyn RegressionLoss) -> Result<Tensor> {
         check_one_condition(scores, self.name())?;
         let deviation = log_ratio(scores) - &scores.log_reward;
-        let center = find_center(&to_host(&deviation), regression);
+        let center = find_center(&to_host(&deviation), regression)?;
         Ok(regression.apply(&(deviation + center))?.mean(scores.log_pf.kind()))
     }
 }
@@ -94,20 +94,21 @@ impl Objective for LogPartitionDeviation {
 const CENTER_TOLERANCE: f64 = 1e-12;
 
 /// Returns the number c that minimizes the sum of the regression losses of `c + deviations`.
-fn find_center(deviations: &[f64], regression: &dyn RegressionLoss) -> f64 {
+fn find_center(deviations: &[f64], regression: &dyn RegressionLoss) -> Result<f64> {
     // At the lower end no residual is positive, at the upper end none is negative.
     let mut low = -deviations.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut high = -deviations.iter().copied().fold(f64::INFINITY, f64::min);
     while high - low > CENTER_TOLERANCE * low.abs().max(high.abs()).max(1.0) {
         let center = f64::midpoint(low, high);
-        let slope: f64 = deviations.iter().map(|deviation| regression.cost(center + deviation).1).sum();
+        let residuals: Vec<f64> = deviations.iter().map(|deviation| center + deviation).collect();
+        let slope: f64 = regression.costs(&residuals)?.1.iter().sum();
         if slope > 0.0 {
             high = center;
         } else {
             low = center;
         }
     }
-    f64::midpoint(low, high)
+    Ok(f64::midpoint(low, high))
 }
 
 /// Returns the sum of log P_F - log prior over each trajectory, `[n]`.

@@ -13,8 +13,9 @@ use crate::quantity::{Quantities, Quantity};
 /// sampled the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Divergence {
-    /// The estimate `rho log rho + 1 - rho` from each action of the batch, without bias in the first update.
-    /// For any actions.
+    /// The estimate `rho log rho + 1 - rho` from each action of the batch, with `rho = P_F / P_F,old`. For a
+    /// P_F that doesn't depend on these actions its mean is the exact divergence; after the first update
+    /// on a batch P_F depends on them, so the estimate has a bias. For any actions.
     #[default]
     Sampled,
     /// The exact divergence in each state of the batch, from the probabilities of all legal actions. For
@@ -32,9 +33,10 @@ pub enum Divergence {
 ///
 /// With `kl` 1 and [`Divergence::Exact`] this is Ent-PPO (Zykova-Myzina et al., *Proximal Policy Optimization
 /// for Amortized Discrete Sampling*, 2026, arXiv:2606.15793, eq. 20): [`entropic`](Self::entropic). Soft
-/// policy improvement maximizes the expected soft advantage of the old policy minus the divergence from the
-/// old policy, so with this term, and without clipping, the loss of any number of updates on a batch has the
-/// right minimum.
+/// policy improvement maximizes, in each state, the expected soft advantage of the old policy minus the
+/// divergence from the old policy. With this term and infinite `clip`, the expectation of the loss over
+/// trajectories of the old policy has this improvement as its minimum. A finite `clip`, such as the default,
+/// moves the minimum, and a single batch has sampling errors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProximalPolicy {
     /// The advantage of a transition.
@@ -52,9 +54,9 @@ pub struct ProximalPolicy {
     pub value_weight: f64,
     /// The number of passes over each batch, at least 1.
     pub epochs: usize,
-    /// The number of parts into which a batch is divided, at least 1. Each pass makes an update for each
-    /// part.
-    pub n_parts: usize,
+    /// The number of minibatches into which a batch is split at random, at least 1. Each pass makes an update
+    /// on each minibatch.
+    pub n_minibatches: usize,
 }
 
 impl Default for ProximalPolicy {
@@ -69,7 +71,7 @@ impl Default for ProximalPolicy {
             critic: Critic::Returns,
             value_weight: 0.5,
             epochs: 4,
-            n_parts: 1,
+            n_minibatches: 1,
         }
     }
 }
@@ -120,8 +122,8 @@ impl Objective for ProximalPolicy {
     fn epochs(&self) -> usize {
         self.epochs
     }
-    fn n_parts(&self) -> usize {
-        self.n_parts
+    fn n_minibatches(&self) -> usize {
+        self.n_minibatches
     }
     fn settings(&self) -> Value {
         as_json(self)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tch::{Kind, Tensor};
 
-use super::{Regression, RegressionLoss};
+use super::{LARGEST_ALPHA, Regression, RegressionLoss, each};
 use crate::Result;
 use crate::error::check_setting;
 use crate::objective::as_json;
@@ -53,7 +53,7 @@ pub enum FDivergence {
     /// of [`Regression::Linex`] with `alpha - 1`. It is the forward KL divergence at 0 and the reverse KL
     /// divergence at 1; twice the Hellinger distance at 1/2, and half the chi-squared divergence at 2.
     Alpha {
-        /// A finite number. The smaller it is, the more the policy covers the target.
+        /// A number from -19 to 21. The smaller it is, the more the policy covers the target.
         alpha: f64,
     },
 }
@@ -67,9 +67,6 @@ impl FDivergence {
             Self::ForwardKl => Some((1.0, Regression::Linex { alpha: -1.0 })),
             Self::Hellinger => Some((0.5, Regression::Linex { alpha: -0.5 })),
             Self::ChiSquared => Some((2.0, Regression::Linex { alpha: 1.0 })),
-            // Near 1 the terms of the linex loss cancel. Half the square differs from it by a relative error
-            // of the size of `(alpha - 1) t / 3`.
-            Self::Alpha { alpha } if (alpha - 1.0).abs() < 1e-8 => Some((1.0, Regression::HalfSquared)),
             Self::Alpha { alpha } => Some((1.0, Regression::Linex { alpha: alpha - 1.0 })),
         }
     }
@@ -147,12 +144,13 @@ impl RegressionLoss for FDivergence {
         }
     }
 
-    fn cost(&self, t: f64) -> (f64, f64) {
+    fn costs(&self, residuals: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let Some((factor, loss)) = self.as_multiple() else {
-            return jensen_shannon_cost(t);
+            return Ok(each(residuals, jensen_shannon_cost));
         };
-        let (loss, slope) = loss.cost(t);
-        (factor * loss, factor * slope)
+        let (mut losses, mut slopes) = loss.costs(residuals)?;
+        losses.iter_mut().chain(&mut slopes).for_each(|value| *value *= factor);
+        Ok((losses, slopes))
     }
 
     fn settings(&self) -> Value {
@@ -161,6 +159,7 @@ impl RegressionLoss for FDivergence {
 
     fn check(&self) -> Result<()> {
         let Self::Alpha { alpha } = *self else { return Ok(()) };
-        check_setting("alpha", alpha, alpha.is_finite(), "a finite number").map(drop)
+        let is_valid = (alpha - 1.0).abs() <= LARGEST_ALPHA;
+        check_setting("alpha", alpha, is_valid, "a number from -19 to 21").map(drop)
     }
 }

@@ -17,9 +17,9 @@ const TOLERANCE: f64 = 1e-6;
 
 /// Checks the laws of a [`RegressionLoss`] at nine residuals from -3 to 3: [`check`](RegressionLoss::check)
 /// accepts its settings; [`apply`](RegressionLoss::apply) keeps shape and dtype, and has a gradient; losses
-/// are finite, 0 at 0 and positive elsewhere; [`cost`](RegressionLoss::cost) returns the same loss, and its
-/// derivative equals the gradient and finite differences. The derivative at 0 must be finite, but may be that
-/// of either side.
+/// are finite, 0 at 0 and positive elsewhere; [`costs`](RegressionLoss::costs) returns the same losses, and
+/// their derivatives equal the gradient and finite differences. The derivative at 0 must be finite, but
+/// may be that of either side.
 ///
 /// ```
 /// use gfn::contract::check_regression;
@@ -58,7 +58,17 @@ pub fn check_regression(loss: &dyn RegressionLoss) -> Result<()> {
         return refuse("the result of a regression loss has a gradient", detail);
     }
     let slopes = Tensor::f_run_backward(&[losses.sum(Kind::Double)], &[&residuals], false, false)?;
-    for ((t, value), slope) in RESIDUALS.into_iter().zip(to_host(&losses)).zip(to_host(&slopes[0])) {
+    let shifted = |step: f64| Ok::<_, Error>(loss.costs(&RESIDUALS.map(|t| t + step))?.0);
+    let [lower, upper] = [shifted(-STEP)?, shifted(STEP)?];
+    let (costs, derivatives) = loss.costs(&RESIDUALS)?;
+    if costs.len() != RESIDUALS.len() || derivatives.len() != RESIDUALS.len() || upper.len() != lower.len() {
+        let detail =
+            format!("returns {} losses and {} slopes for 9 residuals", costs.len(), derivatives.len());
+        return refuse("`costs` of a regression loss returns a loss and a slope for each residual", detail);
+    }
+    for (i, ((t, value), slope)) in
+        RESIDUALS.into_iter().zip(to_host(&losses)).zip(to_host(&slopes[0])).enumerate()
+    {
         let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * b.abs().max(1.0);
         if !value.is_finite() || !slope.is_finite() {
             let detail = format!("has the value {value} and the slope {slope} at the residual {t}");
@@ -71,15 +81,16 @@ pub fn check_regression(loss: &dyn RegressionLoss) -> Result<()> {
                 format!("is {value} at the residual {t}"),
             );
         }
-        let (cost, derivative) = loss.cost(t);
+        let cost = costs[i];
+        let derivative = derivatives[i];
         if !near(cost, value) || !near(derivative, slope) {
             let detail = format!(
                 "has the value {value} and the slope {slope} at the residual {t} by `apply`, but {cost} and \
-                 {derivative} by `cost`"
+                 {derivative} by `costs`"
             );
-            return refuse("`apply` and `cost` of a regression loss agree", detail);
+            return refuse("`apply` and `costs` of a regression loss agree", detail);
         }
-        let difference = (loss.cost(t + STEP).0 - loss.cost(t - STEP).0) / (2.0 * STEP);
+        let difference = (upper[i] - lower[i]) / (2.0 * STEP);
         if t != 0.0 && (difference - slope).abs() > 1e-4 * slope.abs().max(1.0) {
             let detail =
                 format!("changes by {difference} per unit at the residual {t}, but its slope is {slope}");

@@ -17,6 +17,7 @@ pub use with_regression::WithRegression;
 use super::as_json;
 use crate::Result;
 use crate::error::{check_positive, check_setting};
+use crate::tensor::to_host;
 
 /// The loss of a residual: a non-negative, differentiable function that is 0 only at 0.
 ///
@@ -57,23 +58,23 @@ pub trait RegressionLoss: Send + Sync + std::fmt::Debug {
     /// The errors of the loss, such as [`Error::Torch`](crate::Error::Torch).
     fn apply(&self, residuals: &Tensor) -> Result<Tensor>;
 
-    /// Returns the loss of one residual, equal to that of [`apply`](Self::apply), and its derivative.
-    /// Objectives with too many residuals for a tensor call this method once per residual. The default
-    /// differentiates `apply`, which takes some 20 microseconds, and returns NaN if `apply` fails.
-    fn cost(&self, residual: f64) -> (f64, f64) {
-        let differentiate = || -> Result<(f64, f64)> {
-            let t = Tensor::from_slice(&[residual]).set_requires_grad(true);
-            let loss = self.apply(&t)?.sum(Kind::Double);
-            let slopes = Tensor::f_run_backward(&[&loss], &[&t], false, false)?;
-            Ok((loss.double_value(&[]), slopes[0].double_value(&[0])))
-        };
-        with_grad(differentiate).unwrap_or((f64::NAN, f64::NAN))
+    /// Returns the loss of each residual, equal to that of [`apply`](Self::apply), and its derivative, in
+    /// double precision. Objectives with too many residuals for one tensor call this method. The default
+    /// differentiates `apply`.
+    ///
+    /// # Errors
+    /// The errors of the loss.
+    fn costs(&self, residuals: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+        let t = Tensor::from_slice(residuals).set_requires_grad(true);
+        let losses = with_grad(|| self.apply(&t))?;
+        let slopes = Tensor::f_run_backward(&[losses.sum(Kind::Double)], &[&t], false, false)?;
+        Ok((to_host(&losses), to_host(&slopes[0])))
     }
 
-    /// Returns the settings that distinguish losses with the same name. Checkpoints store these settings. The
-    /// default is the `Debug` text.
+    /// Returns the settings that distinguish losses with the same name. Checkpoints store these settings, and
+    /// a resumed run compares them. The default is null, so a loss with parameters must override this method.
     fn settings(&self) -> Value {
-        Value::String(format!("{self:?}"))
+        Value::Null
     }
 
     /// Checks the settings of the loss. A trainer calls this method when it is built. The default accepts all
@@ -101,9 +102,9 @@ pub enum Regression {
     ShiftedCosh,
     /// The linex loss, `(exp(alpha t) - alpha t - 1) / alpha^2`.
     Linex {
-        /// The asymmetry, a finite number other than 0. If `alpha` is positive, a positive residual costs
-        /// more than a negative residual of the same size; if `alpha` is negative, a positive residual costs
-        /// less.
+        /// The asymmetry, a number other than 0 from -20 to 20. If `alpha` is positive, a positive residual
+        /// costs more than a negative residual of the same size; if `alpha` is negative, a positive residual
+        /// costs less.
         alpha: f64,
     },
     /// The Huber loss: `t^2 / 2` if the absolute value of the residual is at most `delta`, otherwise linear
@@ -136,6 +137,18 @@ impl Serialize for CustomLoss {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.collect_map([("name", self.0.name().into()), ("settings", self.0.settings())])
     }
+}
+
+/// The absolute value of the `alpha` of a linex loss below which the loss is computed as half the square. The
+/// two differ by a relative error of `alpha t / 3`, while the terms of the linex loss would cancel.
+const FLAT: f64 = 1e-8;
+/// The largest absolute value of the `alpha` of a linex loss: the loss of a residual of 4 is finite in single
+/// precision.
+const LARGEST_ALPHA: f64 = 20.0;
+
+/// Returns the loss and the derivative of each residual.
+fn each(residuals: &[f64], cost: impl Fn(f64) -> (f64, f64)) -> (Vec<f64>, Vec<f64>) {
+    residuals.iter().map(|&t| cost(t)).unzip()
 }
 
 impl Regression {
@@ -173,9 +186,11 @@ impl RegressionLoss for Regression {
             // The loss is computed as a square, because for small residuals the terms of `exp(t) + exp(-t) -
             // 2` cancel, which leaves mostly rounding errors in single precision.
             Self::ShiftedCosh => (residuals * 0.5).sinh().square() * 4.0,
+            Self::Linex { alpha } if alpha.abs() < FLAT => residuals.square() * 0.5,
             Self::Linex { alpha } => {
-                let scaled = residuals * alpha;
-                (scaled.expm1() - scaled) / (alpha * alpha)
+                // In single precision the terms of a small loss, and those of its slope, would cancel.
+                let scaled = residuals.to_kind(Kind::Double) * alpha;
+                ((scaled.expm1() - scaled) / (alpha * alpha)).to_kind(residuals.kind())
             }
             Self::Absolute => residuals.abs(),
             Self::Huber { delta } => {
@@ -188,25 +203,25 @@ impl RegressionLoss for Regression {
         })
     }
 
-    fn cost(&self, t: f64) -> (f64, f64) {
-        match *self {
-            Self::Squared => (t * t, 2.0 * t),
-            Self::HalfSquared => (0.5 * t * t, t),
-            Self::ShiftedCosh => (4.0 * (0.5 * t).sinh().powi(2), 2.0 * t.sinh()),
-            Self::Linex { alpha } => {
+    fn costs(&self, residuals: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+        Ok(match *self {
+            Self::Squared => each(residuals, |t| (t * t, 2.0 * t)),
+            Self::HalfSquared => each(residuals, |t| (0.5 * t * t, t)),
+            Self::ShiftedCosh => each(residuals, |t| (4.0 * (0.5 * t).sinh().powi(2), 2.0 * t.sinh())),
+            Self::Linex { alpha } if alpha.abs() < FLAT => return Self::HalfSquared.costs(residuals),
+            Self::Linex { alpha } => each(residuals, |t| {
                 let scaled = alpha * t;
                 let slope = scaled.exp_m1();
                 ((slope - scaled) / (alpha * alpha), slope / alpha)
-            }
-            Self::Absolute if t == 0.0 => (0.0, 0.0),
-            Self::Absolute => (t.abs(), t.signum()),
-            Self::Huber { delta } => {
+            }),
+            Self::Absolute => each(residuals, |t| (t.abs(), if t == 0.0 { 0.0 } else { t.signum() })),
+            Self::Huber { delta } => each(residuals, |t| {
                 let inner = t.abs().min(delta);
                 (inner * (t.abs() - 0.5 * inner), t.clamp(-delta, delta))
-            }
-            Self::FDivergence(divergence) => divergence.cost(t),
-            Self::Custom(ref loss) => loss.0.cost(t),
-        }
+            }),
+            Self::FDivergence(divergence) => return divergence.costs(residuals),
+            Self::Custom(ref loss) => return loss.0.costs(residuals),
+        })
     }
 
     fn settings(&self) -> Value {
@@ -216,14 +231,14 @@ impl RegressionLoss for Regression {
     /// Checks the parameter of the loss.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a linex loss whose `alpha` is 0 or not finite, for a Huber
-    /// loss whose `delta` isn't positive and finite, and for an alpha divergence whose `alpha` isn't finite;
-    /// the errors of a custom loss.
+    /// [`Error::Config`](crate::Error::Config) for a linex loss whose `alpha` is 0 or not from -20 to 20,
+    /// for a Huber loss whose `delta` isn't positive and finite, and for an alpha divergence whose `alpha`
+    /// isn't from -19 to 21; the errors of a custom loss.
     fn check(&self) -> Result<()> {
         match self {
             Self::Linex { alpha } => {
-                let is_valid = *alpha != 0.0 && alpha.is_finite();
-                check_setting("alpha", *alpha, is_valid, "a number other than 0").map(drop)
+                let is_valid = *alpha != 0.0 && alpha.abs() <= LARGEST_ALPHA;
+                check_setting("alpha", *alpha, is_valid, "a number other than 0 from -20 to 20").map(drop)
             }
             Self::Huber { delta } => check_positive("delta", *delta).map(drop),
             Self::FDivergence(divergence) => divergence.check(),

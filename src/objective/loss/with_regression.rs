@@ -6,9 +6,9 @@ use crate::Result;
 use crate::objective::{Objective, Origin, Residuals, Scores};
 use crate::quantity::Quantities;
 
-/// An objective with a fixed regression loss, which replaces the loss that the trainer's settings name
-/// ([`TrainerConfig::regression`](crate::train::TrainerConfig::regression)). Use it where objectives are
-/// compared or combined, such as in [`WithBackward`](crate::objective::WithBackward).
+/// An objective with a fixed regression loss. The loss that the trainer's settings name
+/// ([`TrainerConfig::regression`](crate::train::TrainerConfig::regression)) must be the default. Use it
+/// where objectives are compared or combined, such as in [`WithBackward`](crate::objective::WithBackward).
 ///
 /// ```
 /// use gfn::objective::{FDivergence, Objective, TrajectoryBalance, WithRegression};
@@ -48,8 +48,11 @@ impl Objective for WithRegression {
     fn epochs(&self) -> usize {
         self.objective.epochs()
     }
-    fn n_parts(&self) -> usize {
-        self.objective.n_parts()
+    fn n_minibatches(&self) -> usize {
+        self.objective.n_minibatches()
+    }
+    fn fixes_regression(&self) -> bool {
+        true
     }
     fn learns_from_transitions(&self) -> bool {
         self.objective.learns_from_transitions()

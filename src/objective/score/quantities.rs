@@ -153,8 +153,10 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     }
 
     fn all_log_pf(&mut self) -> Result<Tensor> {
-        let (offsets, actions) =
-            self.pf.support(self.rows()).map_err(|_| Quantity::AllLogPf.missing(SCORING))?;
+        let (offsets, actions) = self.pf.support(self.rows()).map_err(|error| match error {
+            Error::Missing { .. } => Quantity::AllLogPf.missing(SCORING),
+            error => error,
+        })?;
         let counts = offsets.windows(2).map(|ends| ends[1] - ends[0]);
         let rows = self.rows().iter().zip(counts).flat_map(|(&row, n)| std::iter::repeat_n(row, n));
         Ok(self.widened(self.pf.log_prob(&rows.collect::<Vec<_>>(), &actions)?))

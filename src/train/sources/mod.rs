@@ -248,22 +248,24 @@ impl<E: Env> Batch<E> {
         Some(old.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect())
     }
 
-    /// Divides the trajectories into `n` parts of nearly equal sizes, in the order of the batch.
+    /// Splits the trajectories at random into `n` minibatches of nearly equal sizes.
     ///
     /// # Errors
-    /// [`Error::Config`] if a part would be empty.
-    pub(super) fn divide(&self, n: usize) -> Result<Vec<Self>> {
+    /// [`Error::Config`] if a minibatch would have less than `smallest` trajectories.
+    pub(super) fn split(&self, n: usize, smallest: usize, rng: &mut Rng) -> Result<Vec<Self>> {
         let len = self.trajectories.len();
-        if len < n {
-            let expected = "at most as many parts as there are trajectories in the batch";
-            return Err(Error::config("n_parts", format!("{n} for {len} trajectories"), expected));
+        if len / n < smallest.max(1) {
+            let expected = "at least one trajectory in each minibatch (two if the objective compares \
+                trajectories): draw larger batches";
+            return Err(Error::config("n_minibatches", format!("{n} for {len} trajectories"), expected));
         }
-        let mut parts = Vec::with_capacity(n);
+        let shuffled = self.trajectories.sample(len, rng)?;
+        let mut minibatches = Vec::with_capacity(n);
         for k in 0..n {
-            let trajectories = self.trajectories.select(k * len / n..(k + 1) * len / n)?;
-            parts.push(Self { on_policy: self.on_policy, draw: self.draw, ..Self::from(trajectories) });
+            let trajectories = shuffled.select(k * len / n..(k + 1) * len / n)?;
+            minibatches.push(Self { on_policy: self.on_policy, draw: self.draw, ..Self::from(trajectories) });
         }
-        Ok(parts)
+        Ok(minibatches)
     }
 
     /// Returns `true` for a batch that a trainer drew.

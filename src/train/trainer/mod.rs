@@ -1,5 +1,7 @@
 //! The trainer, and its training step as one call or as separate calls for a custom loop.
 
+mod updates;
+
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
@@ -130,7 +132,9 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Makes one training step by [`draw`](Self::draw), [`score`](Self::score), [`loss`](Self::loss),
-    /// [`apply`](Self::apply) and [`advance`](Self::advance). Only [`Fit`](crate::run::Fit) raises warnings.
+    /// [`apply`](Self::apply) and [`advance`](Self::advance). If the objective splits its batches
+    /// ([`Objective::n_minibatches`]), the batch is split by [`split`](Self::split), and each epoch makes an
+    /// update on each minibatch. Only [`Fit`](crate::run::Fit) raises warnings.
     ///
     /// # Errors
     /// The errors of the five methods. A step that fails clears the gradients of the parameters.
@@ -139,47 +143,14 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     pub(super) fn make_step(&mut self) -> Result<StepStats> {
-        let has_parts = self.context.objective.n_parts() > 1;
-        let step = if has_parts { self.update_by_parts() } else { self.update_once() };
+        let is_split = self.context.objective.n_minibatches() > 1;
+        let step = if is_split { self.update_by_minibatches() } else { self.update_once() };
         step.inspect_err(|_| {
             self.context.clear_gradients();
             if let Some(mut log_z) = std::mem::take(&mut self.progress).first_log_z {
                 let _ = no_grad(|| log_z.fill_(UNSET_LOG_Z));
             }
         })
-    }
-
-    fn update_once(&mut self) -> Result<StepStats> {
-        let mut batch = self.draw_batch()?;
-        let scores = self.score_batch(&mut batch)?;
-        let loss = self.loss(&scores)?;
-        self.apply_loss(&loss, &scores)?;
-        for _ in 1..self.context.updates_per_batch() {
-            let again = self.score_batch(&mut batch)?;
-            let loss = self.loss(&again)?;
-            self.apply_loss(&loss, &again)?;
-        }
-        self.advance_batch(batch, &scores)
-    }
-
-    /// Makes the step of an objective that divides its batches: in each epoch one update for each part.
-    fn update_by_parts(&mut self) -> Result<StepStats> {
-        let mut batch = self.draw_batch()?;
-        let scores = self.score_batch(&mut batch)?;
-        let _ = self.loss(&scores)?;
-        let mut parts = batch.divide(self.context.objective.n_parts())?;
-        for part in &mut parts {
-            // The part keeps its scores from before the first update.
-            no_grad(|| self.score_batch(part)).map(drop)?;
-        }
-        for _ in 0..self.context.objective.epochs() {
-            for part in &mut parts {
-                let scores = self.score_batch(part)?;
-                let loss = self.loss(&scores)?;
-                self.apply_loss(&loss, &scores)?;
-            }
-        }
-        self.advance_batch(batch, &scores)
     }
 
     /// Draws the batch of the next step from all sources of the trainer.
@@ -268,7 +239,7 @@ impl<E: TrainEnv> Trainer<E> {
             let remedy = "make steps by the function of that source (`thompson_step`)";
             return Err(Error::missing("a source of the trainer", missing, remedy));
         }
-        let makes_updates = context.objective.epochs() * context.objective.n_parts() > 1;
+        let makes_updates = context.objective.epochs() * context.objective.n_minibatches() > 1;
         let compares_updates = makes_updates && context.config.transitions.is_none();
         if compares_updates && !batch.is_drawn() {
             let remedy = "for each update, score the whole batch that `draw` returned";

@@ -65,7 +65,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// [`apply`](Self::apply). For a loop that makes the updates of [`step`](Self::step) itself.
     ///
     /// ```
-    /// use gfn::prelude::*;
+    /// use gfn::{objective::ProximalPolicy, prelude::*};
     /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     /// let env = GraphEnv::free(actions, GraphState::undirected(3))?;
     /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);

@@ -153,6 +153,7 @@ impl Structures {
                 found = Some(search.run(&structures, &reward, run.steps(), self.graphs, &mut rng)?);
                 Ok(())
             })?;
+            report.set("local_scores", problem.n_scored());
             if let Some(found) = found {
                 self.conclude(&problem, found, &mut report)?;
             }
@@ -181,11 +182,15 @@ impl Structures {
         if self.lag > 0 {
             trainer = trainer.with_target_network(self.lag)?;
         }
-        run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| match exact {
-            Some(exact) => self.finish(Findings::from_exact(&problem, exact, orders)?, report),
-            None => {
-                let graphs = evaluated(trainer, self.graphs)?;
-                self.conclude(&problem, FoundGraphs { graphs, origin: Origin::PolicySamples, orders }, report)
+        run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| {
+            report.set("local_scores", problem.n_scored());
+            match exact {
+                Some(exact) => self.finish(Findings::from_exact(&problem, exact, orders)?, report),
+                None => {
+                    let graphs = evaluated(trainer, self.graphs)?;
+                    let found = FoundGraphs { graphs, origin: Origin::PolicySamples, orders };
+                    self.conclude(&problem, found, report)
+                }
             }
         })
     }

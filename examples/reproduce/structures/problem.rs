@@ -254,6 +254,12 @@ impl Problem {
         DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])
     }
 
+    /// Returns the number of local scores that are cached, which is the number that were computed unless the
+    /// cache is full.
+    pub(super) fn n_scored(&self) -> usize {
+        self.scores.len()
+    }
+
     /// Returns a sentence about the data and the prior, for the page of the report.
     pub(super) fn provenance(&self) -> String {
         let rows = self.held_out.as_ref().map_or(0, |(rows, _)| *rows);

@@ -181,7 +181,7 @@ impl PeakSearch {
             if let Some(source) = trainer.source::<ChainSource<VectorEnv>>() {
                 report.set("objects_found", source.memory().len());
             }
-            report.set("all_reward_calls", warm_up.0 + trainer.reward_calls());
+            report.set("reward_calls", warm_up.0 + trainer.reward_calls());
             report.set("warm_up_s", warm_up.1);
             self.report(run, peaks, &found.borrow(), report);
             Ok(())
@@ -275,6 +275,7 @@ impl PeakSearch {
         let n_counted = Some(peaks.grid().n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
         let mut visits = vec![0u64; n_counted as usize];
         let mut found = ModeTracker::new();
+        let mut reward_calls = 0;
         let mut report = run.search(|| {
             let env = peaks.grid().env();
             let start = peaks.uniform(CHAINS / n_powers * n_powers, rng)?;
@@ -295,10 +296,12 @@ impl PeakSearch {
                     }
                 }
                 if counts.reward_calls >= budget {
+                    reward_calls = counts.reward_calls;
                     return Ok(());
                 }
             }
         })?;
+        report.set("reward_calls", reward_calls);
         report.set("why_not_exact", "chains have no distribution that could be listed");
         peaks.report_visits(&visits, &mut report)?;
         self.report(run, peaks, &found, &mut report);

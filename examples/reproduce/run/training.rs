@@ -241,8 +241,9 @@ impl Run<'_> {
             json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
             "threads": self.common.threads, "device": self.common.device.to_string() }),
         );
-        report.extend(report.stats.figures());
-        let line = Value::Object(report.figures);
+        // An entry that the task has set stands instead of the statistic of training with the same name.
+        let mut line = report.stats.figures();
+        merge(&mut line, Value::Object(report.figures));
         if let Some(run) = self.common.run_folder() {
             write_json(&run.result(), &line)?;
             report_file(&run.result());

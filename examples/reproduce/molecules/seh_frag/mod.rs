@@ -109,6 +109,7 @@ impl Task for Seh {
              have it",
         )?;
         let mut report = run.search(|| search(&fragments, &proxy, calls, &mut run.rng()))?;
+        report.set("reward_calls", calls);
         self.report(&proxy, &mut report);
         run.print(report)
     }

@@ -103,10 +103,12 @@ def required_runs():
     """Returns ((command, seed), name) for every run in the tables, ordered by seed. `name` is the name of the
     row."""
     listed = [(seed, row) for _, row in rows().values() for seed in row.seeds]
-    return [((row.command, seed), row.name) for seed, row in sorted(listed, key=lambda pair: pair[0])]
+    listed.sort(key=lambda pair: pair[0])
+    # Rows may share a command.
+    return list({(row.command, seed): row.name for seed, row in reversed(listed)}.items())[::-1]
 
 
-def check_run(table, run):
+def check_run(table, row, run):
     """Returns the run. Raises an error if its JSON lacks a number that the table shows, or has another value
     than the table requires of all its runs (`must`)."""
     for key, value in table["must"].items():
@@ -115,15 +117,20 @@ def check_run(table, run):
                 f"`{run['command']}`, seed {run['seed']}: `{key}` is {run['result'].get(key)!r}, expected "
                 f"{value!r}"
             )
-    for _, *column in table["columns"]:
+    for column in columns_of(table, row):
         cell([run], *column)
     return run
+
+
+def columns_of(table, row):
+    """Returns the kind and the keys of each column, with the key of the row in place of `*`."""
+    return [(kind, *(key.replace("*", row.key) for key in keys)) for _, kind, *keys in table["columns"]]
 
 
 def runs_of(name, runs):
     """Returns the stored runs of a row, at least one. Seeds that haven't been run are left out."""
     table, row = rows()[name]
-    found = [check_run(table, runs[row.command, seed]) for seed in row.seeds if (row.command, seed) in runs]
+    found = [check_run(table, row, runs[row.command, seed]) for seed in row.seeds if (row.command, seed) in runs]
     if not found:
         raise ResultsError(f"`{row.command}` isn't stored; run scripts/results.py run --only {name}")
     return found
@@ -195,12 +202,15 @@ def processor_time():
 
 
 def measure(binary, command, seed):
+    """Runs a command of the tables: a task of `reproduce`, or a Python script that may call `reproduce`."""
     arguments = command.split() + ["--seed", str(seed), "--json"]
+    program = sys.executable if arguments[0].endswith(".py") else binary
     before, began, used = os.getloadavg()[0], time.monotonic(), processor_time()
     try:
         done = subprocess.run(
-            [binary] + arguments,
+            [program] + arguments,
             cwd=ROOT,
+            env={**os.environ, "REPRODUCE": binary},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -264,7 +274,7 @@ def run(args):
             )
             continue
         try:
-            runs[command, seed] = check_run(rows()[name][0], {**measure(binary, command, seed), **machine})
+            runs[command, seed] = check_run(*rows()[name], {**measure(binary, command, seed), **machine})
         except ResultsError as wrong:
             # A run that fails doesn't stop the runs after it.
             failed.append(name)
@@ -319,7 +329,7 @@ def results(runs):
         "takes the figures again. Speeds of other libraries that were measured beside ours are in "
         "[results/peers.md](results/peers.md).",
         "",
-        "A figure is the median over the seeds, with its range in brackets. One thread on the CPU; processor "
+        "A figure is the median over the seeds (where a table says so, the mean), with its range in brackets. One thread on the CPU; processor "
         "time is of the whole run, evaluation included. Reward calls are the objects whose reward was "
         "computed while the method ran. The command of each row stands below its table: `cargo run --release "
         "--example reproduce -- COMMAND --seed SEED --json`. Files in `out/data` are described in "
@@ -358,7 +368,7 @@ def table_lines(table, runs, letters):
     lines = ["", f"### {table['title']}", "", table["text"], "", line(titles), "|---" * len(titles) + "|"]
     for row in shown:
         row_runs = runs_of(row.name, runs)
-        cells = [row.what, *[cell(row_runs, *column) for _, *column in table["columns"]]]
+        cells = [row.what, *[cell(row_runs, *column) for column in columns_of(table, row)]]
         if has_beside:
             others = [
                 f"{label} {cell(runs_of(other, runs), *column)}"
@@ -370,7 +380,7 @@ def table_lines(table, runs, letters):
         if len(letters) > 1:
             cells.append(" ".join(sorted({letters[provenance(run)] for run in row_runs})))
         lines.append(line(cells))
-    return [*lines, "", "```text", *[row.command for row in shown], "```"]
+    return [*lines, "", "```text", *dict.fromkeys(row.command for row in shown), "```"]
 
 
 def headlines(runs):

@@ -45,6 +45,14 @@ def spread(runs, key):
     return format_spread([figure(run, key) for run in runs])
 
 
+def mean(runs, key):
+    """Formats the mean and the range. Published figures on several data sets are means."""
+    values = sorted(figure(run, key) for run in runs)
+    middle = number(statistics.fmean(values))
+    low, high = number(values[0]), number(values[-1])
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
 def percent(runs, key):
     return format_spread([100 * figure(run, key) for run in runs])
 
@@ -76,6 +84,7 @@ def load(runs):
 
 KINDS = {
     "spread": spread,
+    "mean": mean,
     "percent": percent,
     "processor": processor,
     "same": equal_in_all,

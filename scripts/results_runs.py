@@ -25,6 +25,8 @@ class Row(NamedTuple):
     beside: tuple = ()
     # The published figure, with its source.
     published: str = ""
+    # The text in place of `*` in the keys of the table's columns, for several rows from the same runs.
+    key: str = ""
 
 
 # The columns with which most tables begin.
@@ -53,7 +55,153 @@ BA = f"{PROBLEM} --graphs ba --embedding 32 --layers 3 --batch 4 --steps 100"
 LTFT = "Zhang et al., *Let the flows tell*, 2023"
 BUDGET = "hypergrid --steps 250 --lr 1e-2 --epsilon 0.2"
 
+TEN = tuple(range(10))
+# The flags of tasks on structures.
+SACHS_TRUTH = "--truth examples/data/sachs_consensus_edges.csv"
+INTERVENTIONS = (
+    f"bayesian-structure --data out/data/sachs_interventional.csv --interventions INT --score bde {SACHS_TRUTH}"
+)
+OBSERVATIONS = f"bayesian-structure --data examples/data/sachs_observational.csv --log {SACHS_TRUTH}"
+METHODS = [
+    ("policy", "policy"),
+    ("order-mcmc", "order MCMC"),
+    ("structure-mcmc", "structure MCMC"),
+    ("greedy", "greedy search"),
+]
+DAG_GFLOWNET = "DAG-GFlowNet (Deleu et al. 2022"
+
+
+# The training of the policy on structures of more than five nodes, chosen on seeds 7 and 8.
+POLICY = " --steps 600 --batch 16"
+
+
+def method_flag(method):
+    return POLICY if method == "policy" else f" --by {method}"
+
+
+def methods(name, what, command, seeds):
+    """Returns a row for each method that samples structures."""
+    return [
+        Row(f"{name}-{method}", f"{what}: {label}", command + method_flag(method), seeds)
+        for method, label in METHODS
+    ]
+
+
+def simulated(nodes, edges, rows, max_parents):
+    return methods(
+        f"er-{nodes}-{edges}-{rows}",
+        f"{nodes} nodes, {edges} edges, {rows:,} rows",
+        f"bayesian-structure --nodes {nodes} --edges {edges} --rows {rows} --held-out 100 --max-parents "
+        f"{max_parents}",
+        FIVE,
+    )
+
+
+SIMULATED = [
+    row
+    for nodes, edges, most in [(20, 20, 4), (20, 40, 4), (25, 40, 4), (50, 80, 3)]
+    for rows in (100, 1_000)
+    for row in simulated(nodes, edges, rows, most)
+]
+
+# The columns of tables on structures that are compared with a known graph.
+KNOWN_GRAPH = [
+    ("E-SHD", "mean", "expected_shd"),
+    ("E-F1", "mean", "expected_f1"),
+    ("Brier", "mean", "brier"),
+    ("AUROC", "mean", "auroc"),
+    ("AUPRC", "mean", "auprc"),
+]
+KNOWN_CLASS = [
+    ("CPDAG E-SHD", "mean", "cpdag_expected_shd"),
+    ("E-F1", "mean", "cpdag_expected_f1"),
+    ("Brier", "mean", "cpdag_brier"),
+    ("AUROC", "mean", "cpdag_auroc"),
+    ("AUPRC", "mean", "cpdag_auprc"),
+]
+HELD_OUT = [("held-out log-likelihood", "mean", "held_out_log_likelihood")]
+COST = [("local scores", "spread", "local_scores"), ("processor, s", "processor")]
+EXACT_AUROC = ("exact AUROC", "mean", "auroc_exact")
+EXACT_EDGES = [("edges: r", "spread", "edge_pearson"), ("RMSE", "spread", "edge_rmse")]
+
 STRUCTURES = [
+    {
+        "title": "Proteins of Sachs et al. 2005, all rows",
+        "text": "11 variables, beside the exact edge probabilities: Pearson's r and RMSE. The policy learns "
+        "from chains over orders. E-SHD and AUROC compare with the consensus network, which the data don't "
+        "support in full: the last column is the AUROC of the exact edge probabilities. Means over the seeds.",
+        "must": SAMPLED,
+        "columns": [*COST, *EXACT_EDGES, *KNOWN_GRAPH, EXACT_AUROC],
+        "rows": [
+            Row(
+                f"sachs-{data}-{method}",
+                f"{what}: {label}",
+                command + method_flag(method),
+                published=published if method == "policy" else "",
+            )
+            for data, what, command, published in [
+                (
+                    "interventions",
+                    "5,400 rows with interventions, BDe",
+                    INTERVENTIONS,
+                    f"AUROC 0.700, exact 0.816 ({DAG_GFLOWNET}; other cuts of the data)",
+                ),
+                (
+                    "observations",
+                    "853 observations, BGe",
+                    OBSERVATIONS,
+                    f"E-SHD 22.88, AUROC 0.541 ({DAG_GFLOWNET}; from memory)",
+                ),
+            ]
+            for method, label in METHODS
+        ],
+    },
+    {
+        "title": "Proteins of Sachs et al. 2005, ten splits",
+        "text": "Ten random splits of the rows, a tenth of which is set aside. The log-likelihood is that of "
+        "an observation that was set aside, of intervals (interventions) or of standardised numbers. Means.",
+        "must": SAMPLED,
+        "columns": [*COST, *HELD_OUT, *KNOWN_GRAPH],
+        "rows": methods("split-interventions", "interventions", f"{INTERVENTIONS} --held-out 540", TEN)
+        + methods("split-observations", "observations", f"{OBSERVATIONS} --held-out 85", TEN),
+    },
+    {
+        "title": "Simulated structures, exact edge probabilities",
+        "text": "Erdos-Renyi graphs of 20 nodes with 40 edges, 100 rows: edge probabilities beside the exact "
+        "ones, and the AUROC of both against the true edges. Each seed draws another data set.",
+        "must": SAMPLED,
+        "columns": [
+            *EXACT_EDGES,
+            ("AUROC", "mean", "auroc"),
+            EXACT_AUROC,
+        ],
+        "rows": [
+            Row(
+                f"exact-20-{method}",
+                label,
+                "bayesian-structure --nodes 20 --edges 40 --rows 100 --max-parents 4 --exact-up-to 20"
+                + method_flag(method),
+                FIVE,
+            )
+            for method, label in METHODS[:2]
+        ],
+    },
+    {
+        "title": "Simulated structures",
+        "text": "Erdos-Renyi graphs with an expected number of edges, linear Gaussian data, BGe score, "
+        "uniform prior, at most 4 parents of a node (3 for 50 nodes); five data sets, the mean over them with "
+        "its range. The log-likelihood is that of an observation of 100 further ones.",
+        "must": SAMPLED,
+        "columns": [*COST, *HELD_OUT, *KNOWN_GRAPH],
+        "rows": SIMULATED,
+    },
+    {
+        "title": "Simulated structures, by equivalence class",
+        "text": "The same runs; the CPDAGs of the samples are compared with that of the true graph.",
+        "must": SAMPLED,
+        "columns": KNOWN_CLASS,
+        "rows": [row._replace(name=f"class-{row.name}") for row in SIMULATED],
+    },
     {
         "title": "All structures of 5 nodes",
         "text": "Simulated data, another set for each seed, BGe score. Exact, over all 29,281 graphs; "
@@ -72,7 +220,105 @@ STRUCTURES = [
     },
 ]
 
+SEH = "scripts/molecules/seh_metrics.py --calls {} --run seh-frag --weights out/data/seh_proxy.npz"
+SEH_GENETIC = f"{SEH.format('1600 6400 19500')} --by genetic --batch 64 --steps 305"
+SEH_RANDOM = f"{SEH.format('1600 6400 19500')} --by random --batch 64 --steps 305"
+PMO = "python/examples/pmo/pmo.py --prior out/data/pmo_prior"
+SEH_OWN = f"{SEH.format('1600 6400 19500')} --steps 600 --batch 64 --samples 64"
+ORACLES = [
+    ("albuterol_similarity", 0.882, 0.949),
+    ("amlodipine_mpo", 0.635, 0.761),
+    ("celecoxib_rediscovery", 0.710, 0.802),
+    ("deco_hop", 0.666, 0.733),
+    ("fexofenadine_mpo", 0.784, 0.856),
+    ("isomers_c7h8n2o2", 0.852, 0.969),
+    ("isomers_c9h10n2o2pf2cl", 0.642, 0.897),
+    ("median1", 0.356, 0.379),
+    ("median2", 0.276, 0.294),
+    ("mestranol_similarity", 0.618, 0.708),
+    ("osimertinib_mpo", 0.837, 0.860),
+    ("perindopril_mpo", 0.537, 0.595),
+    ("qed", 0.941, 0.942),
+    ("ranolazine_mpo", 0.760, 0.819),
+    ("scaffold_hop", 0.560, 0.615),
+    ("sitagliptin_mpo", 0.021, 0.634),
+    ("thiothixene_rediscovery", 0.534, 0.583),
+    ("troglitazone_rediscovery", 0.441, 0.511),
+    ("valsartan_smarts", 0.178, 0.135),
+    ("zaleplon_mpo", 0.358, 0.552),
+]
+
 MOLECULES = [
+    {
+        "title": "Binding to sEH, our recipe",
+        "text": "Trees of at most nine of 72 fragments, reward (proxy / 8)^32. After as many reward calls, by "
+        "RDKit (Morgan fingerprints): the mean of the last 1,000, the mean of the best 100, modes with R > 7/8 "
+        "and Tanimoto similarity below 0.7, modes with proxy > 7 and similarity of at most 0.5 "
+        "(Bengio et al. 2021), and #Circles at 0.7 (Xie et al. 2023).",
+        "must": SAMPLED,
+        "columns": [
+            ("parameters", "same", "params"),
+            ("steps x batch", "by", "steps", "batch"),
+            ("calls", "same", "calls_at_19500"),
+            ("processor, s", "processor"),
+            ("mean", "spread", "mean_last_1000_at_19500"),
+            ("best 100", "spread", "best_100_at_19500"),
+            ("modes", "spread", "modes_at_19500"),
+            ("by 0.5", "spread", "modes_raw_7_at_19500"),
+            ("#Circles", "spread", "circles_at_19500"),
+            ("mean at 1,600", "spread", "mean_last_1000_at_1600"),
+            ("at 6,400", "spread", "mean_last_1000_at_6400"),
+        ],
+        "rows": [
+            Row("seh-own", "policy, SubTB", SEH_OWN),
+            Row("seh-genetic", "genetic algorithm", SEH_GENETIC),
+            Row("seh-random", "random trees", SEH_RANDOM),
+        ],
+    },
+    {
+        "title": "Binding to sEH, the recipe of recursionpharma/gflownet",
+        "text": "TB, power 32 from the first step, learning rate 1e-4, uniform P_B, no replay. The published "
+        "column is recursionpharma/gflownet at f064713 by its own trainer at these rates, with 440,583 "
+        "parameters, one seed, measured beside ours ([results/peers.md](results/peers.md)).",
+        "must": SAMPLED,
+        "columns": [
+            ("parameters", "same", "params"),
+            ("steps x batch", "by", "steps", "batch"),
+            ("processor, s", "processor"),
+            ("mean at 1,600", "spread", "mean_last_1000_at_1600"),
+            ("at 6,400", "spread", "mean_last_1000_at_6400"),
+            ("at 9,500", "spread", "mean_last_1000_at_9500"),
+            ("best 100 at 9,500", "spread", "best_100_at_9500"),
+            ("modes", "spread", "modes_at_9500"),
+        ],
+        "rows": [
+            Row(
+                "seh-published",
+                "policy, TB",
+                f"{SEH.format('1600 6400 9500')} --objective tb --replay 0 --beta-from 32 --lr 1e-4 "
+                "--log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99 --ema-sampling "
+                "--unit 16 --steps 149 --samples 64",
+                published="means 0.237, 0.386, 0.465 (9,408 calls); best 100 0.805, 2 modes",
+            )
+        ],
+    },
+    {
+        "title": "PMO, the oracles that need RDKit only",
+        "text": "The area under the curve of the mean of the ten best molecules, up to 10,000 calls, mean of "
+        "five seeds. A policy over SMILES that has learned 60,000 molecules of ZINC is tuned to each oracle "
+        "relative to itself (python/examples/pmo). Published: REINVENT (Gao et al. 2022), Genetic GFN (Kim et "
+        "al. 2024). REINVENT was run with an older PyTDC, in which both isomers, sitagliptin and zaleplon "
+        "count atoms wrongly.",
+        "must": {"example": "pmo", "calls": 10_000},
+        "columns": [("area of the ten best", "mean", "*_auc_top10")],
+        "rows": [
+            Row(f"pmo-{key}", key, PMO, FIVE, published=f"{reinvent:.3f}, {genetic:.3f}", key=key)
+            for key, reinvent, genetic in [
+                *ORACLES,
+                ("sum", sum(oracle[1] for oracle in ORACLES), sum(oracle[2] for oracle in ORACLES)),
+            ]
+        ],
+    },
     {
         "title": "Molecules whose distribution is known",
         "text": "Exact, over all finished states.",
@@ -183,12 +429,34 @@ GRAPHS = [
     },
 ]
 
-PEAKS_COLUMNS = [
-    ("an eighth", "spread", "found_by_eighth"),
-    ("a quarter", "spread", "found_by_quarter"),
-    ("half", "spread", "found_by_half"),
-    ("all", "spread", "modes_found"),
+PEAK_METHODS = [
+    ("mixed", "chains and policy"),
+    ("policy", "policy alone, TB"),
+    ("metropolis", "Metropolis-Hastings"),
+    ("tempering", "replica exchange"),
 ]
+# The flags of chains and policy for each width of the peaks, chosen on seeds 7, 8 and 9.
+MIXED = {
+    2: "--batch 64 --fresh 5 --chain-calls 21500 --warm-up 800 --steps 2000 --lr 1e-3 --embedding 128 "
+    "--powers 8,1 --patience 60 --candidates 16 --draw-exponent 0.25",
+    0.5: "--batch 64 --fresh 4 --chain-calls 29000 --warm-up 15000 --steps 600 --lr 1e-3 --embedding 128",
+}
+
+
+def peak_rows(prefix, methods):
+    """Returns a row for each width and method of a table on peaks."""
+    return [
+        Row(
+            f"{prefix}-{width}-{method}",
+            f"width {width}: {label}",
+            f"peaks --width {width} --by chains-and-policy {MIXED[width]}"
+            if method == "mixed"
+            else f"peaks --width {width} --by {method}",
+        )
+        for width in MIXED
+        for method, label in methods
+    ]
+
 
 VECTORS = [
     {
@@ -250,6 +518,34 @@ VECTORS = [
                 "--steps 2480 --epsilon 0.1",
             )
         ],
+    },
+    {
+        "title": "Peaks on a grid of 10^8 points",
+        "text": "16 Gaussian peaks on a grid of 10^8, on a floor of 1e-9: how many of them were found after a "
+        "part of the budget of about 32,000 reward calls, those of chains included.",
+        "must": SAMPLED,
+        "columns": [
+            ("reward calls", "spread", "reward_calls"),
+            ("processor, s", "processor"),
+            ("found by an eighth", "spread", "found_by_eighth"),
+            ("a quarter", "spread", "found_by_quarter"),
+            ("half", "spread", "found_by_half"),
+            ("all", "spread", "modes_found"),
+        ],
+        "rows": peak_rows("peaks", PEAK_METHODS),
+    },
+    {
+        "title": "Peaks that trained policies visit",
+        "text": "20,000 samples of the policies of the same runs: the number of peaks among them, and the "
+        "total variation between their shares of the peaks and of the floor and the exact shares.",
+        "must": SAMPLED,
+        "columns": [
+            ("parameters", "same", "params"),
+            ("peaks visited", "spread", "peaks_visited"),
+            ("TV over the peaks", "spread", "tv_peaks"),
+            LOG_Z,
+        ],
+        "rows": peak_rows("visits", PEAK_METHODS[:2]),
     },
     {
         "title": "Sequences that bind a transcription factor",

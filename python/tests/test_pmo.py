@@ -242,8 +242,10 @@ def test_a_run_finishes_and_repeats_itself(tmp_path):
     # The published areas are of runs with more calls.
     assert "Genetic GFN" not in first.stdout
     # The second run reads the first policy from its folder.
-    second = pmo(tmp_path)
+    second = pmo(tmp_path, "--json")
     assert second.returncode == 0, second.stderr
+    summary = json.loads(second.stdout.splitlines()[-1])
+    assert summary["qed_auc_top10"] == summary["sum_auc_top10"] and summary["calls"] == 200
     lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
     for line in lines:
         del line["seconds"]
@@ -251,6 +253,7 @@ def test_a_run_finishes_and_repeats_itself(tmp_path):
     line = lines[0]
     assert (line["oracle"], line["seed"], line["calls"]) == ("qed", 0, 200)
     assert 0 < line["auc_top10"] < line["top10"] <= line["best"] <= 1
+    assert line["auc_top10"] == pytest.approx(summary["qed_auc_top10"], abs=1e-4)
     assert score("qed", line["molecule"]) == pytest.approx(line["best"], abs=1e-4)
 
 

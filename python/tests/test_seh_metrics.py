@@ -1,6 +1,7 @@
 """Tests of scripts/molecules/seh_metrics.py, the metrics of scored molecules by RDKit."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,27 @@ def test_circles_are_found_in_the_order_of_scoring(tmp_path):
         command = [sys.executable, str(SCRIPT), str(table)]
         last = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
         assert json.loads(last)["circles"] == circles
+
+
+def test_a_run_has_the_metrics_of_its_table(tmp_path):
+    """A program that writes the rows above stands in for `reproduce`."""
+    program = tmp_path / "reproduce"
+    rows = "step,smiles,reward\n" + "".join(f"1,{smiles},{reward}\n" for smiles, reward in ROWS)
+    program.write_text(
+        f"#!{sys.executable}\nimport json, pathlib, sys\n"
+        f"(pathlib.Path(sys.argv[sys.argv.index('--out') + 1]) / 'scored.csv').write_text({rows!r})\n"
+        "print('text before the result')\nprint(json.dumps({'arguments': sys.argv[1:-2], 'modes': 'theirs'}))\n"
+    )
+    program.chmod(0o755)
+    flags = ["seh-frag", "--seed", "3", "--json"]
+    command = [sys.executable, str(SCRIPT), "--calls", "2", "--run", *flags]
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "REPRODUCE": str(program)}
+    )
+    result = json.loads(run.stdout)
+    assert result["arguments"] == flags
+    assert (result["calls"], result["mean_last_1000_at_2"]) == (11, pytest.approx(0.925))
+    table = tmp_path / "scored.csv"
+    table.write_text(rows)
+    last = subprocess.run([sys.executable, str(SCRIPT), str(table)], capture_output=True, text=True, check=True)
+    assert json.loads(last.stdout)["modes"] == result["modes"]

@@ -3,7 +3,12 @@
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/seh_metrics.py FOLDER/scored.csv --calls 1600 6400 19500
 
-`FOLDER` is the `--out` or `--run` of `reproduce seh-frag`, also with `--by genetic`. The file has a row for
+    venv/bin/python scripts/molecules/seh_metrics.py --calls 6400 9500 --run seh-frag --weights FILE --seed 0
+
+`FOLDER` is the `--out` or `--run` of `reproduce seh-frag`, also with `--by genetic`. With `--run`, this script
+runs the task itself, by the program in the environment variable REPRODUCE (by default
+`target/release/examples/reproduce`), and prints one JSON object: that of the task, the metrics after the last
+call, and those after each other number of calls with that number at the end of their names. The file has a row for
 each scored molecule, in order: `step,smiles,reward`, where the reward R is the proxy's output divided by 8.
 Fingerprints are Morgan fingerprints of radius 2 with 2,048 bits. Molecules are equal if RDKit's canonical
 SMILES are equal. The output has a line for each number of calls:
@@ -24,6 +29,11 @@ import argparse
 import csv
 import heapq
 import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
 
 from rdkit import Chem, DataStructs, RDLogger
 from rdkit.Chem import rdFingerprintGenerator
@@ -105,15 +115,40 @@ def measure(rows, calls):
     return reports
 
 
+def read_reports(table, calls):
+    with open(table, newline="") as file:
+        return measure(csv.DictReader(file), set(calls))
+
+
+def run_task(flags, calls):
+    """Runs a task of `reproduce` with these flags. Returns its JSON object with the metrics."""
+    program = os.environ.get("REPRODUCE", "target/release/examples/reproduce")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, *flags, *([] if "--json" in flags else ["--json"]), "--out", folder]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"`{' '.join(command)}` failed with exit code {done.returncode}")
+        result = json.loads(done.stdout.splitlines()[-1])
+        *others, last = read_reports(pathlib.Path(folder) / "scored.csv", calls)
+    for report in others:
+        result.update({f"{name}_at_{report['calls']}": value for name, value in report.items()})
+    return result | last
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", help="the file `scored.csv` of a run")
+    parser.add_argument("table", nargs="?", help="the file `scored.csv` of a run")
     parser.add_argument("--calls", type=int, nargs="*", default=[], help="numbers of reward calls")
+    parser.add_argument("--run", nargs=argparse.REMAINDER, help="a task of `reproduce` with its flags")
     arguments = parser.parse_args()
+    if (arguments.table is None) == (arguments.run is None):
+        parser.error("expected either the file of a run, or --run with a task")
     RDLogger.DisableLog("rdApp.*")
-    with open(arguments.table, newline="") as file:
-        for report in measure(csv.DictReader(file), set(arguments.calls)):
-            print(json.dumps(report))
+    if arguments.run is not None:
+        print(json.dumps(run_task(arguments.run, arguments.calls)))
+        return
+    for report in read_reports(arguments.table, arguments.calls):
+        print(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ def arguments() -> argparse.Namespace:
     add("--offspring", type=int, default=16, help="offspring of the best molecules per round")
     add("--mutation", type=float, default=0.3, help="the share of offspring that are changed in one place")
     add("--out", help="a file to which each run adds a line of JSON")
+    add("--json", action="store_true", help="print the areas, averaged over the seeds, as a last line of JSON")
     given = parser.parse_args()
     if given.calls < 10:
         parser.error(f"--calls is {given.calls}: expected at least 10, because the score is a mean of ten")
@@ -171,6 +172,9 @@ def main() -> None:
         print(f"{name:26} {np.mean(values):6.3f} ± {spread:.3f}" + published_text([name], comparable))
     total = sum(map(np.mean, areas.values()))
     print(f"{'sum':26} {total:6.3f}        " + published_text(list(areas), comparable))
+    if given.json:
+        means = {f"{name}_auc_top10": float(np.mean(values)) for name, values in areas.items()}
+        print(json.dumps({"example": "pmo", "calls": given.calls, "sum_auc_top10": float(total), **means}))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransf
 
 use super::edges::exact_edges;
 use super::findings::Findings;
-use super::methods::{FoundGraphs, METHODS, ORDER_STEPS, Origin, Search, chain_data};
+use super::methods::{FoundGraphs, METHODS, Origin, Search, chain_data, order_steps};
 use super::problem::{Problem, ProblemArgs, Score};
 use crate::prelude::*;
 use crate::run::task_flags::is_given;
@@ -26,8 +26,8 @@ pub(crate) struct Structures {
     by: Selection<Option<Search>>,
     /// Number of steps of each of four Markov chains over orders of the variables. The policy learns from the
     /// graphs of the chains by maximum likelihood, instead of from its own samples by --objective; 0 for the
-    /// latter. The default is 500,000 for 6 or more variables with at most 12 million parent sets, which are
-    /// 20 variables without --max-parents; otherwise, and with --objective, --replay, --lag or --epsilon, 0
+    /// latter. The default is 500,000 for 6 to 20 variables, 20,000 for more if they have at most 12 million
+    /// parent sets (see --max-parents); otherwise, and with --objective, --replay, --lag or --epsilon, 0
     #[arg(long)]
     chain_steps: Option<usize>,
     /// Network of the policy
@@ -212,7 +212,7 @@ impl Structures {
             );
             return 0;
         }
-        ORDER_STEPS
+        order_steps(structures.n_nodes())
     }
 
     /// Returns the defaults of training. `steps` is the default of `--steps` for a policy that learns from
@@ -232,7 +232,7 @@ impl Structures {
             ..Recipe::default()
         };
         match self.by.value {
-            Some(search) => Recipe { steps: search.default_steps(), ..own },
+            Some(search) => Recipe { steps: search.default_steps(n), ..own },
             None if chain_steps > 0 => Recipe { steps: 2_000, batch: 32, replay: 0, lr: 2e-3, ..own },
             None => own,
         }

@@ -24,9 +24,15 @@ pub(super) const METHODS: &[Choice<Option<Search>>] = &[
     ("greedy", Some(Search::Greedy), "The best graph of greedy searches"),
 ];
 
-/// The default number of steps of each chain over orders. With up to 20 variables, whose sums are stored, a
-/// step takes less than a microsecond.
-pub(super) const ORDER_STEPS: usize = 500_000;
+/// The largest number of variables for which chains over orders store the sums over all parent sets. A step
+/// then takes less than a microsecond. With 50 variables it takes 350.
+const MAX_STORED: usize = 20;
+
+/// Returns the default number of steps of each chain over orders of `n` variables.
+pub(super) fn order_steps(n: usize) -> usize {
+    if n <= MAX_STORED { 500_000 } else { 20_000 }
+}
+
 /// The number of independent Markov chains.
 const CHAINS: usize = 4;
 
@@ -78,10 +84,10 @@ impl OrderQuality {
 }
 
 impl Search {
-    /// Returns the default of `--steps`.
-    pub(super) fn default_steps(self) -> usize {
+    /// Returns the default of `--steps` for `n` variables.
+    pub(super) fn default_steps(self, n: usize) -> usize {
         match self {
-            Self::OrderMcmc => ORDER_STEPS,
+            Self::OrderMcmc => order_steps(n),
             Self::StructureMcmc => 200_000,
             Self::Greedy => 20,
         }
@@ -167,7 +173,9 @@ pub(super) fn chain_data<S: LocalScore>(
     rng: &mut Rng,
 ) -> Result<(ReplayBuffer<GraphEnv>, Option<OrderQuality>)> {
     let env = structures.env();
-    let FoundGraphs { graphs, orders, .. } = order_samples(structures, reward, steps, N_CHAIN_GRAPHS, rng)?;
+    // Counting the orders that a graph fits takes milliseconds for large graphs.
+    let n_graphs = if structures.n_nodes() <= MAX_STORED { 10_000 } else { 2_000 };
+    let FoundGraphs { graphs, orders, .. } = order_samples(structures, reward, steps, n_graphs, rng)?;
     let log_rewards = log_rewards(reward, &graphs, None)?;
     let (eviction, draw) = NEWEST;
     let mut data =
@@ -175,6 +183,3 @@ pub(super) fn chain_data<S: LocalScore>(
     data.add_objects(env, graphs, &log_rewards)?;
     Ok((data, orders))
 }
-
-/// The number of graphs that the chains give a policy to learn from.
-const N_CHAIN_GRAPHS: usize = 10_000;

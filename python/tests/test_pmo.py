@@ -257,6 +257,13 @@ def test_a_run_finishes_and_repeats_itself(tmp_path):
     assert score("qed", line["molecule"]) == pytest.approx(line["best"], abs=1e-4)
 
 
+def test_molecules_whose_smiles_cannot_be_read_are_left_out(monkeypatch):
+    """RDKit writes such SMILES for a few edited molecules. A false one stands in for them."""
+    assert smiles.canonical("OCC") == "CCO"
+    monkeypatch.setattr(smiles.Chem, "MolToSmiles", lambda *_, **__: "c1cccc1")
+    assert smiles.canonical("OCC") is None
+
+
 def test_too_few_calls_are_refused(tmp_path):
     done = pmo(tmp_path, "--calls", "9")
     assert done.returncode == 2 and "--calls is 9: expected at least 10" in done.stderr

@@ -17,12 +17,12 @@ _TOKEN = re.compile(r"\[[^\]]+\]|Br|Cl|%\d\d|.")
 
 def canonical(smiles: str) -> str | None:
     """Returns RDKit's canonical SMILES without stereochemistry. Returns None for a text that isn't one
-    molecule."""
+    molecule, and for the rare molecules whose SMILES RDKit itself can't read."""
     molecule = Chem.MolFromSmiles(smiles) if smiles else None
     if molecule is None:
         return None
     text = Chem.MolToSmiles(molecule, isomericSmiles=False)
-    return None if "." in text else text
+    return None if "." in text or Chem.MolFromSmiles(text) is None else text
 
 
 class Vocabulary:

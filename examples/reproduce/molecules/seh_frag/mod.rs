@@ -48,7 +48,7 @@ pub(crate) struct Seh {
     any_beta: bool,
     /// Factor on the logits and on log F of the policy. It doesn't change the untrained policy, but updates
     /// have more effect, which a low learning rate needs
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 4.0)]
     unit: f64,
     /// Number of molecules that are sampled after training
     #[arg(long, default_value_t = 1_000)]

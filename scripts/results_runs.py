@@ -447,7 +447,7 @@ PEAK_METHODS = [
 MIXED = {
     2: "--batch 64 --fresh 5 --chain-calls 21500 --warm-up 800 --steps 2000 --lr 1e-3 --embedding 128 "
     "--patience 60 --candidates 16 --draw-exponent 0.25",
-    0.5: "--batch 64 --fresh 4 --chain-calls 30600 --candidates 64 --warm-up 12000 --steps 300 --lr 1e-3 "
+    0.5: "--batch 64 --fresh 4 --chain-calls 30200 --candidates 64 --warm-up 12000 --steps 300 --lr 1e-3 "
     "--embedding 256",
 }
 

@@ -57,6 +57,17 @@ pub(crate) fn walks<E: EnumerableEnv>(env: &E, n: usize) -> Trajectories<E> {
     Sampler::new(env, &UniformPolicy).forward(n, &mut Rng::seeded(1)).unwrap()
 }
 
+/// Scores trajectories of the uniform policy by the policy of the exact flows.
+pub(crate) fn exact_scores<E, R>(env: &E, reward: &R, n: usize, needs: impl Into<Quantities>) -> Scores
+where
+    E: EnumerableEnv<States = VectorStates>,
+    R: Reward<VectorStates> + Sync,
+{
+    let graph = StateGraph::build(env, 1_000).unwrap();
+    let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
+    score(env, reward, &exact, &walks(env, n), needs.into()).unwrap()
+}
+
 fn largest(objective: &dyn Objective, scores: &Scores) -> f64 {
     let values = objective.residuals(scores).unwrap().values;
     assert!(values.numel() > 0);
@@ -174,10 +185,7 @@ impl Check for Gradients {
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
     {
-        let graph = StateGraph::build(env, 1_000).unwrap();
-        let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
-        let needs = Quantities::from(Quantity::LogFlow);
-        let scores = score(env, reward, &exact, &walks(env, 64), needs).unwrap();
+        let scores = exact_scores(env, reward, 64, Quantity::LogFlow);
         let gae = Advantage::Gae { lambda: 0.7 };
         for advantage in [Advantage::Total, Advantage::Baseline, gae] {
             let proximal = ProximalPolicy { advantage, clip: 0.2, ..ProximalPolicy::default() };
@@ -197,14 +205,13 @@ impl Check for Gradients {
                     log_pf.grad().abs().max().double_value(&[])
                 };
                 assert!(slope(&scores) < 1e-6, "{advantage:?}");
-                let other = score(env, reward, &exact, &walks(env, 64), needs).unwrap();
+                let mut other = exact_scores(env, reward, 64, Quantity::LogFlow);
                 let noise = Tensor::linspace(
                     -1.0,
                     1.0,
                     other.log_reward.numel() as i64,
                     (tch::Kind::Double, tch::Device::Cpu),
                 );
-                let mut other = other;
                 other.log_reward = &other.log_reward + noise;
                 assert!(slope(&other) > 1e-3, "{advantage:?}: a wrong reward");
             }

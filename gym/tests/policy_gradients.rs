@@ -3,22 +3,21 @@
 
 use std::sync::{Arc, Mutex};
 
-use gfn::env::{EnumerableEnv, Reward, StateGraph, VectorEnv, VectorStates};
-use gfn::metrics::ExactPolicy;
+use gfn::env::{Direction, EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{
     Advantage, Critic, Divergence, Objective, PolicyGradient, ProximalPolicy, Quantities, Quantity,
-    Regression, RegressionLoss, Scores, TrajectoryBalance, Values, Weighting, score,
+    Regression, RegressionLoss, Scores, TrajectoryBalance, Values, Weighting,
 };
 use gfn::optim::{AdamConfig, Schedule};
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::rollout::Container;
 use gfn::train::{Batch, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-use crate::objectives::{Check, DefinedQuantities, on_every_environment, walks};
+use crate::objectives::{Check, DefinedQuantities, exact_scores, on_every_environment, walks};
 use crate::vectors_training::distances;
 
 const SUB_EB: Critic = Critic::EvaluationBalance(Weighting::GeometricWithin { lambda: 0.9 });
@@ -111,9 +110,7 @@ impl Check for EvaluationBalances {
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
     {
-        let graph = StateGraph::build(env, 1_000).unwrap();
-        let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
-        let mut scores = score(env, reward, &exact, &walks(env, 64), Quantity::LogFlow.into()).unwrap();
+        let mut scores = exact_scores(env, reward, 64, Quantity::LogFlow);
         let loss = |scores: &Scores| {
             value(&with_critic(SUB_EB, 1.0), scores) - value(&with_critic(SUB_EB, 0.0), scores)
         };
@@ -128,7 +125,7 @@ fn evaluation_balances_vanish_under_exact_flows() {
     on_every_environment(EvaluationBalances);
 }
 
-/// A check of the log-probabilities of all actions: they sum to 1 in each state, and give the entropies.
+/// A check of the log-probabilities of all actions: in each state they sum to 1 and give the entropy.
 struct AllActions;
 
 impl Check for AllActions {
@@ -137,16 +134,20 @@ impl Check for AllActions {
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
     {
-        let graph = StateGraph::build(env, 1_000).unwrap();
-        let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
-        let needs = Quantity::AllLogPf | Quantity::Entropy;
-        let scores = score(env, reward, &exact, &walks(env, 16), needs).unwrap();
-        let all = scores.get(Quantity::AllLogPf).unwrap();
-        let total = all.exp().sum(Kind::Double).double_value(&[]);
-        let entropy = -(all.exp() * all).sum(Kind::Double).double_value(&[]);
-        let expected = scores.get(Quantity::Entropy).unwrap().sum(Kind::Double).double_value(&[]);
-        assert!((total / scores.log_pf.numel() as f64 - 1.0).abs() < 1e-6);
-        assert!((entropy - expected).abs() < 1e-4 * expected.max(1.0), "{entropy} instead of {expected}");
+        let scores = exact_scores(env, reward, 16, Quantity::AllLogPf | Quantity::Entropy);
+        let [all, entropies] = [Quantity::AllLogPf, Quantity::Entropy]
+            .map(|quantity| Vec::<f64>::try_from(scores.get(quantity).unwrap()).unwrap());
+        let masks = env.masks(Direction::Forward, walks(env, 16).states());
+        let mut start = 0;
+        for (state, expected) in entropies.iter().enumerate() {
+            let end = start + masks.n_legal(state);
+            let probs: Vec<f64> = all[start..end].iter().map(|log_p| log_p.exp()).collect();
+            let entropy: f64 = -probs.iter().map(|p| p * p.ln()).sum::<f64>();
+            assert!((probs.iter().sum::<f64>() - 1.0).abs() < 1e-6, "state {state}: {probs:?}");
+            assert!((entropy - expected).abs() < 1e-4, "state {state}: {entropy} instead of {expected}");
+            start = end;
+        }
+        assert_eq!((start, entropies.len()), (all.len(), scores.log_pf.numel()));
     }
 }
 
@@ -158,20 +159,23 @@ fn all_actions_have_the_probabilities_of_the_policy() {
 const OLD: [f64; 3] = [0.2, 0.5, 0.3];
 const NEW: [f64; 3] = [0.4, 0.35, 0.25];
 
-/// Returns the term of the divergence in the loss of a trajectory of one action out of three.
-fn divergence_term(divergence: Divergence, action: usize) -> f64 {
-    let [old, new] = [OLD, NEW].map(|p| numbers(&p).log());
+/// Returns the scores of a trajectory of one action out of three. `log_pf` are the log-probabilities of all
+/// three; those of the policy that sampled the trajectory are [`OLD`]. log F is 0.
+fn one_action(log_pf: &Tensor, action: usize, log_reward: f64) -> Scores {
+    let old = numbers(&OLD).log();
     let only = |all: &Tensor| all.narrow(0, action as i64, 1);
     let zero = numbers(&[0.0]);
-    let mut scores = Scores::new(vec![0, 1], only(&new), zero.shallow_clone(), zero.shallow_clone());
+    let mut scores = Scores::new(vec![0, 1], only(log_pf), zero.shallow_clone(), numbers(&[log_reward]));
     scores.set(Quantity::LogFlow, zero.shallow_clone()).unwrap();
-    scores.old = Some(
-        Values::default()
-            .with(Quantity::LogPf, only(&old))
-            .with(Quantity::LogFlow, zero)
-            .with(Quantity::AllLogPf, old),
-    );
-    scores.set(Quantity::AllLogPf, new).unwrap();
+    scores.set(Quantity::AllLogPf, log_pf.shallow_clone()).unwrap();
+    let values = Values::default().with(Quantity::LogPf, only(&old)).with(Quantity::LogFlow, zero);
+    scores.old = Some(values.with(Quantity::AllLogPf, old));
+    scores
+}
+
+/// Returns the term of the divergence in the loss of a trajectory of one action out of three.
+fn divergence_term(divergence: Divergence, action: usize) -> f64 {
+    let scores = one_action(&numbers(&NEW).log(), action, 0.0);
     let loss = |kl| value(&ProximalPolicy { kl, divergence, ..ProximalPolicy::default() }, &scores);
     loss(1.0) - loss(0.0)
 }
@@ -201,20 +205,12 @@ fn the_entropic_loss_is_minimal_at_the_soft_improvement() {
     let gradient = |kl: f64| {
         let logits = numbers(&weights).log().set_requires_grad(true);
         let all = logits.log_softmax(0, Kind::Double);
-        let old = numbers(&OLD).log();
         let mut loss = Tensor::from(0.0);
         for action in 0..3 {
-            let only = |all: &Tensor| all.narrow(0, action, 1);
-            let zero = numbers(&[0.0]);
             // The return is log R - log P_F,old, so this log R makes it the advantage.
-            let log_reward = numbers(&[advantages[action as usize] + OLD[action as usize].ln()]);
-            let mut scores = Scores::new(vec![0, 1], only(&all), zero.shallow_clone(), log_reward);
-            scores.set(Quantity::LogFlow, zero.shallow_clone()).unwrap();
-            scores.set(Quantity::AllLogPf, all.shallow_clone()).unwrap();
-            let values = Values::default().with(Quantity::LogPf, only(&old)).with(Quantity::LogFlow, zero);
-            scores.old = Some(values.with(Quantity::AllLogPf, old.shallow_clone()));
+            let scores = one_action(&all, action, advantages[action] + OLD[action].ln());
             let objective = ProximalPolicy { kl, clip: f64::INFINITY, ..ProximalPolicy::entropic() };
-            loss += objective.loss(&scores, &Regression::Squared).unwrap() * OLD[action as usize];
+            loss += objective.loss(&scores, &Regression::Squared).unwrap() * OLD[action];
         }
         loss.backward();
         logits.grad().abs().max().double_value(&[])
@@ -223,7 +219,12 @@ fn the_entropic_loss_is_minimal_at_the_soft_improvement() {
     assert!(gradient(0.0) > 1e-2);
 }
 
-fn trainer(objective: impl Into<Box<dyn Objective>>, steps: usize, seed: u64) -> Trainer<VectorEnv> {
+/// Builds a trainer on a grid of 5 x 5.
+fn build(
+    objective: impl Into<Box<dyn Objective>>,
+    config: TrainerConfig,
+    seed: u64,
+) -> Result<Trainer<VectorEnv>> {
     tch::set_num_threads(1);
     let grid = HyperGrid::new(2, 5).unwrap();
     let env = grid.env();
@@ -234,7 +235,11 @@ fn trainer(objective: impl Into<Box<dyn Objective>>, steps: usize, seed: u64) ->
         ..MlpPolicyConfig::default()
     };
     let mut rng = Rng::seeded(seed);
-    let policy = MlpPolicy::new(&env, KHot::new(2, 5), network, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let policy = MlpPolicy::new(&env, KHot::new(2, 5), network, Device::Cpu, Kind::Float, &mut rng)?;
+    Trainer::new(env, OriginalReward::standard(&grid)?, policy, objective, config, rng)
+}
+
+fn trainer(objective: impl Into<Box<dyn Objective>>, steps: usize, seed: u64) -> Trainer<VectorEnv> {
     let config = TrainerConfig {
         batch: 16,
         epsilon: Some(Schedule::Constant(0.0)),
@@ -242,8 +247,7 @@ fn trainer(objective: impl Into<Box<dyn Objective>>, steps: usize, seed: u64) ->
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps },
         ..TrainerConfig::default()
     };
-    let reward = OriginalReward::standard(&grid).unwrap();
-    Trainer::new(env, reward, policy, objective, config, rng).unwrap()
+    build(objective, config, seed).unwrap()
 }
 
 /// Trains on a grid of 5 x 5 and returns the exact total variation from the target.
@@ -320,13 +324,7 @@ fn each_pass_updates_each_minibatch_once() {
     assert!((old[0] + old[1] - whole.1).abs() < 1e-5);
     let refused = |batch| {
         let config = TrainerConfig { batch, ..TrainerConfig::default() };
-        let grid = HyperGrid::new(2, 3).unwrap();
-        let reward = OriginalReward::standard(&grid).unwrap();
-        let network = MlpPolicyConfig::default();
-        let mut rng = Rng::seeded(0);
-        let policy =
-            MlpPolicy::new(&grid.env(), KHot::new(2, 3), network, Device::Cpu, Kind::Float, &mut rng);
-        Trainer::new(grid.env(), reward, policy.unwrap(), Recorder(Updates::default()), config, rng).err()
+        build(Recorder(Updates::default()), config, 0).err()
     };
     assert!(refused(1).unwrap().to_string().contains("n_minibatches is 2 for a batch of 1"));
     assert!(refused(2).is_none());

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::env::{VectorEnv, VectorStates};
     use crate::examples::word_env;
-    use crate::nn::{Activation, BackwardPolicy, EstimatorsConfig, MlpConfig};
+    use crate::nn::{BackwardPolicy, EstimatorsConfig};
     use crate::objective::{
         DetailedBalance, FlowMatching, LogPartitionVariance, Objective, ProximalPolicy, SubTrajectoryBalance,
         TrajectoryBalance, Weighting,
@@ -93,20 +93,6 @@ mod tests {
     const SEEDS: usize = 3;
     /// The number of trajectories per seed and step.
     const BATCH: usize = 4;
-
-    fn config(backward: BackwardPolicy, hidden: &[i64]) -> MlpPolicyConfig {
-        MlpPolicyConfig {
-            mlp: MlpConfig { hidden: hidden.to_vec(), activation: Activation::Tanh, ..MlpConfig::default() },
-            backward,
-            estimators: EstimatorsConfig {
-                flow: true,
-                initial_log_z: Some(0.5),
-                ..EstimatorsConfig::default()
-            },
-            paths: true,
-            ..MlpPolicyConfig::default()
-        }
-    }
 
     fn rngs() -> Vec<Rng> {
         (0..SEEDS as u64).map(Rng::seeded).collect()
@@ -152,7 +138,7 @@ mod tests {
     /// Trains three seeds alone and together on the same trajectories, in 20 steps.
     fn train_both(objective: impl Fn() -> Box<dyn Objective>, chunk: Option<usize>) {
         let env = word_env(2, 3);
-        let config = config(BackwardPolicy::Separate, &[8, 6]);
+        let config = MlpPolicyConfig::stackable(BackwardPolicy::Separate, &[8, 6]);
         let unchunked = |_: &mut TrainerConfig| ();
         let single = |rng: &mut Rng| {
             MlpPolicy::new(&env, KHot::new(3, 3), config.clone(), Device::Cpu, Kind::Float, rng).unwrap()
@@ -227,9 +213,11 @@ mod tests {
     #[test]
     fn batches_without_equal_shares_in_order_are_refused() {
         let env = word_env(2, 3);
-        let build = |config: &MlpPolicyConfig| stack(&env, config).unwrap();
-        let plain = config(BackwardPolicy::SharedTorso, &[8]);
-        let mut together = trainer(build(&plain), Box::new(TrajectoryBalance), SEEDS, |_| ()).unwrap();
+        let policy = || stack(&env, &MlpPolicyConfig::stackable(BackwardPolicy::SharedTorso, &[8])).unwrap();
+        let build = |objective: Box<dyn Objective>, change: fn(&mut TrainerConfig)| {
+            trainer(policy(), objective, SEEDS, change)
+        };
+        let mut together = build(Box::new(TrajectoryBalance), |_| ()).unwrap();
         let drawn = together.draw().unwrap();
         let given = drawn.trajectories.conditions().map(to_host).unwrap();
         assert_eq!(given, shares().into_iter().map(f64::from).collect::<Vec<_>>());
@@ -247,25 +235,20 @@ mod tests {
             let message = error(&mut together, seeds).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
         }
-        let flow_matching = Box::new(FlowMatching::default());
-        let mut together = trainer(build(&plain), flow_matching, SEEDS, |_| ()).unwrap();
+        let mut together = build(Box::new(FlowMatching::default()), |_| ()).unwrap();
         let message = together.step().unwrap_err().to_string();
         assert!(message.contains("flow matching"), "{message}");
         // Trainers that can't share their batches, or would mix the seeds' gradients.
-        let changes: [&dyn Fn(&mut TrainerConfig); 2] =
-            [&|config: &mut TrainerConfig| config.batch = 10, &|config: &mut TrainerConfig| {
-                config.adam.max_norm = Some(1.0)
-            }];
-        for change in changes {
-            let built = trainer(build(&plain), Box::new(TrajectoryBalance), SEEDS, change);
-            assert!(matches!(built, Err(Error::Config { .. })));
-        }
+        let built = [
+            build(Box::new(TrajectoryBalance), |config| config.batch = 10),
+            build(Box::new(TrajectoryBalance), |config| config.adam.max_norm = Some(1.0)),
+            build(Box::new(LogPartitionVariance), |config| config.batch = SEEDS),
+        ];
+        assert!(built.iter().all(|built| matches!(built, Err(Error::Config { .. }))));
         let split = ProximalPolicy { n_minibatches: 2, ..ProximalPolicy::default() };
-        let split = trainer(build(&plain), Box::new(split), SEEDS, |_| ()).unwrap_err().to_string();
+        let split = build(Box::new(split), |_| ()).unwrap_err().to_string();
         assert!(split.contains("n_minibatches"), "{split}");
-        let variance = trainer(build(&plain), Box::new(LogPartitionVariance), SEEDS, |c| c.batch = SEEDS);
-        assert!(matches!(variance, Err(Error::Config { .. })));
-        let clipped = Sgd::new(build(&plain).parameters(), SgdConfig::default());
+        let clipped = Sgd::new(policy().parameters(), SgdConfig::default());
         assert!(matches!(clipped, Err(Error::Config { .. })));
     }
 }

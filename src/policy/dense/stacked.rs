@@ -208,17 +208,21 @@ mod tests {
 
     const SEEDS: usize = 3;
 
-    fn config(backward: BackwardPolicy, hidden: &[i64]) -> MlpPolicyConfig {
-        MlpPolicyConfig {
-            mlp: MlpConfig { hidden: hidden.to_vec(), activation: Activation::Tanh, ..MlpConfig::default() },
-            backward,
-            estimators: EstimatorsConfig {
-                flow: true,
-                initial_log_z: Some(0.5),
-                ..EstimatorsConfig::default()
-            },
-            paths: true,
-            ..MlpPolicyConfig::default()
+    impl MlpPolicyConfig {
+        /// Returns the settings of a small perceptron with all estimators, whose policies can be stacked.
+        pub(crate) fn stackable(backward: BackwardPolicy, hidden: &[i64]) -> Self {
+            let hidden = hidden.to_vec();
+            Self {
+                mlp: MlpConfig { hidden, activation: Activation::Tanh, ..MlpConfig::default() },
+                backward,
+                estimators: EstimatorsConfig {
+                    flow: true,
+                    initial_log_z: Some(0.5),
+                    ..EstimatorsConfig::default()
+                },
+                paths: true,
+                ..Self::default()
+            }
         }
     }
 
@@ -303,16 +307,16 @@ mod tests {
     fn states_are_evaluated_by_the_policy_of_their_seed() {
         for backward in [BackwardPolicy::Uniform, BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
             for hidden in [[].as_slice(), &[8], &[8, 6]] {
-                compare(|| KHot::new(3, 3), &config(backward, hidden));
+                compare(|| KHot::new(3, 3), &MlpPolicyConfig::stackable(backward, hidden));
             }
         }
-        compare(|| ScaledEntries::new(3, 3), &config(BackwardPolicy::SharedTorso, &[8]));
+        compare(|| ScaledEntries::new(3, 3), &MlpPolicyConfig::stackable(BackwardPolicy::SharedTorso, &[8]));
     }
 
     #[test]
     fn policies_that_cannot_be_stacked_are_refused() {
         let env = word_env(2, 3);
-        let plain = || config(BackwardPolicy::SharedTorso, &[8]);
+        let plain = || MlpPolicyConfig::stackable(BackwardPolicy::SharedTorso, &[8]);
         let mlp = |layer_norm, noise| MlpConfig { layer_norm, noise, ..plain().mlp };
         let refused = [
             MlpPolicyConfig { heads: 2, ..plain() },

@@ -29,6 +29,7 @@ mod data_sets;
 mod dead_ends;
 mod defaults;
 mod description;
+mod divergences;
 mod edge_lists;
 mod edges;
 mod environments;

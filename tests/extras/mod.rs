@@ -1,6 +1,7 @@
 //! Tests of the package `gfn-extras` through its public interface.
 
 mod chain_source;
+mod chain_transitions;
 mod chains;
 mod conditioned_reward;
 mod conditioning;

@@ -32,7 +32,7 @@ impl GraphRules for Whole {
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "graph_problems");
-    for model in [RbModel::medium(), RbModel::large(), RbModel::largest()] {
+    for model in [RbModel::nodes_50_to_100(), RbModel::nodes_200_to_300(), RbModel::nodes_800_to_1200()] {
         let graph = model.draw(&mut Rng::seeded(0)).expect("a graph of the model");
         let n = graph.n_nodes();
         let graphs = Instances::new(vec![graph]).expect("a plain graph");

@@ -204,8 +204,11 @@ fn rb_graphs_are_cliques_with_the_requested_edges_between_them() {
 #[test]
 fn ranges_are_kept_to_and_impossible_ones_refused() {
     let rng = &mut Rng::seeded(4);
-    let models =
-        [(RbModel::medium(), 50..=100), (RbModel::large(), 200..=300), (RbModel::largest(), 800..=1_200)];
+    let models = [
+        (RbModel::nodes_50_to_100(), 50..=100),
+        (RbModel::nodes_200_to_300(), 200..=300),
+        (RbModel::nodes_800_to_1200(), 800..=1_200),
+    ];
     for (model, nodes) in models {
         for _ in 0..5 {
             let graph = model.draw(rng).unwrap();
@@ -213,12 +216,12 @@ fn ranges_are_kept_to_and_impossible_ones_refused() {
         }
     }
     for wrong in [
-        RbModel { cliques: 1..=3, ..RbModel::medium() },
-        RbModel { clique_nodes: RangeInclusive::new(5, 4), ..RbModel::medium() },
-        RbModel { nodes: 10..=20, ..RbModel::medium() },
-        RbModel { tightness: [0.0, 0.5], ..RbModel::medium() },
-        RbModel { tightness: [0.6, 0.5], ..RbModel::medium() },
-        RbModel { tightness: [0.6, f64::NAN], ..RbModel::medium() },
+        RbModel { cliques: 1..=3, ..RbModel::nodes_50_to_100() },
+        RbModel { clique_nodes: RangeInclusive::new(5, 4), ..RbModel::nodes_50_to_100() },
+        RbModel { nodes: 10..=20, ..RbModel::nodes_50_to_100() },
+        RbModel { tightness: [0.0, 0.5], ..RbModel::nodes_50_to_100() },
+        RbModel { tightness: [0.6, 0.5], ..RbModel::nodes_50_to_100() },
+        RbModel { tightness: [0.6, f64::NAN], ..RbModel::nodes_50_to_100() },
     ] {
         assert!(matches!(wrong.draw(rng), Err(Error::Config { .. })), "{wrong:?}");
     }
@@ -232,8 +235,8 @@ fn ranges_are_kept_to_and_impossible_ones_refused() {
 fn rb_graphs_have_the_published_sizes() {
     let rng = &mut Rng::seeded(5);
     let published = [
-        (RbModel::large(), (20..25, 5..12), 200..=300, 400),
-        (RbModel::largest(), (40..55, 20..25), 800..=1_200, 12),
+        (RbModel::nodes_200_to_300(), (20..25, 5..12), 200..=300, 400),
+        (RbModel::nodes_800_to_1200(), (40..55, 20..25), 800..=1_200, 12),
     ];
     for (model, (cliques, clique_nodes), nodes, n_graphs) in published {
         let products = cliques.flat_map(|n| clique_nodes.clone().map(move |k| n * k));
@@ -256,7 +259,7 @@ fn rb_graphs_have_the_published_sizes() {
 
 #[test]
 fn a_seed_gives_one_graph() {
-    let draw = |seed| RbModel::medium().draw(&mut Rng::seeded(seed)).unwrap();
+    let draw = |seed| RbModel::nodes_50_to_100().draw(&mut Rng::seeded(seed)).unwrap();
     assert_eq!(draw(5), draw(5));
     assert_ne!(draw(5), draw(6));
 }

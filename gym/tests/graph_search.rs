@@ -87,7 +87,7 @@ fn search_keeps_solutions_and_counts_right() {
 fn search_finds_optima_of_harder_graphs() {
     let mut rng = Rng::seeded(2);
     for _ in 0..3 {
-        let graph = RbModel::medium().draw(&mut rng).unwrap();
+        let graph = RbModel::nodes_50_to_100().draw(&mut rng).unwrap();
         let mut search = SolutionSearch::new(Problem::IndependentSet, &graph, &mut rng);
         search.run(20_000, &mut rng);
         assert_eq!(Some(search.size()), maximum_independent_set(&graph, u64::MAX).map(|nodes| nodes.len()));
@@ -126,7 +126,7 @@ fn search_improves_greedy_solutions_of_published_graphs() {
         let mut is_better = false;
         for _ in 0..3 {
             let graph = match problem {
-                Problem::IndependentSet | Problem::Clique => RbModel::large().draw(rng),
+                Problem::IndependentSet | Problem::Clique => RbModel::nodes_200_to_300().draw(rng),
                 Problem::DominatingSet | Problem::Cut => barabasi_albert(250, 4, rng),
             };
             let graph = graph.unwrap();
@@ -265,7 +265,7 @@ fn improved_solutions_end_legal_trajectories() {
 #[test]
 fn a_solver_gives_the_best_that_was_found_and_says_how() {
     let mut rng = Rng::seeded(8);
-    let graph = RbModel::medium().draw(&mut rng).unwrap();
+    let graph = RbModel::nodes_50_to_100().draw(&mut rng).unwrap();
     for problem in Problem::ALL {
         let trained = on_another_graph(problem);
         let solver = Solver::new(&trained, &UniformPolicy).batches(2).at_once(3).rounds(500);
@@ -306,7 +306,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
 /// first solution of the search, so the origin must be the samples.
 #[test]
 fn samples_are_noted_as_such() {
-    let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();
+    let graph = RbModel::nodes_50_to_100().draw(&mut Rng::seeded(3)).unwrap();
     let trained = on_another_graph(Problem::Cut);
     let solver = Solver::new(&trained, &UniformPolicy).batches(1).at_once(200).rounds(1);
     let solved = solver.solve(&graph, &mut Rng::seeded(0), |_| ()).unwrap();

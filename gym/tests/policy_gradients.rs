@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use gfn::env::{Direction, EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{
-    Advantage, Critic, Divergence, Objective, PolicyGradient, ProximalPolicy, Quantities, Quantity,
+    Advantage, Critic, KlEstimator, Objective, PolicyGradient, ProximalPolicy, Quantities, Quantity,
     Regression, RegressionLoss, Scores, TrajectoryBalance, Values, Weighting,
 };
 use gfn::optim::{AdamConfig, Schedule};
@@ -174,7 +174,7 @@ fn one_action(log_pf: &Tensor, action: usize, log_reward: f64) -> Scores {
 }
 
 /// Returns the term of the divergence in the loss of a trajectory of one action out of three.
-fn divergence_term(divergence: Divergence, action: usize) -> f64 {
+fn divergence_term(divergence: KlEstimator, action: usize) -> f64 {
     let scores = one_action(&numbers(&NEW).log(), action, 0.0);
     let loss = |kl| value(&ProximalPolicy { kl, divergence, ..ProximalPolicy::default() }, &scores);
     loss(1.0) - loss(0.0)
@@ -187,8 +187,8 @@ fn divergences_equal_their_definition() {
     let expected: f64 = NEW.iter().zip(OLD).map(|(p, q)| p * (p / q).ln()).sum();
     let mut mean = 0.0;
     for (action, q) in (0..).zip(OLD) {
-        assert!((divergence_term(Divergence::Exact, action) - expected).abs() < 1e-12);
-        let estimate = divergence_term(Divergence::Sampled, action);
+        assert!((divergence_term(KlEstimator::Exact, action) - expected).abs() < 1e-12);
+        let estimate = divergence_term(KlEstimator::Sampled, action);
         assert!(estimate > 0.0);
         mean += q * estimate;
     }
@@ -267,7 +267,7 @@ fn critics_and_parts_train_to_the_target() {
         Box::new(with_critic(SUB_EB, 0.5)),
         Box::new(with_critic(Critic::LambdaReturns, 0.5)),
         Box::new(ProximalPolicy { n_minibatches: 2, ..entropic }),
-        Box::new(ProximalPolicy { divergence: Divergence::Sampled, critic: SUB_EB, ..entropic }),
+        Box::new(ProximalPolicy { divergence: KlEstimator::Sampled, critic: SUB_EB, ..entropic }),
     ];
     for objective in objectives {
         let settings = objective.settings();

@@ -4,8 +4,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::objective::{
-    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, Critic, DetailedBalance, Divergence,
-    FlowMatching, LogPartitionDeviation, LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood,
+    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, Critic, DetailedBalance, FlowMatching,
+    KlEstimator, LogPartitionDeviation, LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood,
     ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, ProximalPolicy, Quantities, Quantity,
     Regression, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
     Scores as CoreScores, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl,
@@ -73,7 +73,7 @@ enum Spec {
         critic: Critic,
         clip: f64,
         kl: f64,
-        divergence: Divergence,
+        divergence: KlEstimator,
         value_weight: f64,
         epochs: usize,
         n_minibatches: usize,

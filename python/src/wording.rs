@@ -48,7 +48,7 @@ const PHRASES: &[(&str, &str)] = &[
          (`Scores::set`)",
         "train by `fit`, which has them",
     ),
-    ("`Divergence::Sampled`", "`divergence=\"sampled\"`"),
+    ("`KlEstimator::Sampled`", "`divergence=\"sampled\"`"),
     (
         "`Returns`, or an advantage that needs log F (`Baseline`, `Gae`)",
         "`returns`, or an advantage that needs log F (`baseline`, `gae`)",

@@ -112,7 +112,7 @@ def settings_cases():
                     "Activation",
                     "Advantage",
                     "Critic",
-                    "Divergence",
+                    "KlEstimator",
                     "Path",
                     "Regression",
                 )

@@ -16,7 +16,7 @@
 //! | [`FlowMatching`] | state | edge flows: logits, and all parents | discrete actions | any |
 //! | [`PolicyGradient`] | transition | log F with a baseline or GAE | all | the policy's own |
 //! | [`ProximalPolicy`] | transition | log F with a baseline or GAE | all | the policy's own |
-//! | ... [`Divergence::Exact`] | transition | P_F of all actions | discrete actions | the policy's own |
+//! | ... [`KlEstimator::Exact`] | transition | P_F of all actions | discrete actions | the policy's own |
 //! | [`TrajectoryLikelihood`] (trains P_B) | trajectory | a learned P_B | all | any |
 //! | [`MaximumEntropyBackward`] (trains P_B) | transition | a learned P_B, log n | all | any |
 //! | [`MaximumLikelihood`] | trajectory | nothing (P_B and rewards aren't used) | all | given ones |
@@ -45,7 +45,7 @@ pub use balance::{
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, TrustPcl, Weighting,
 };
-pub use gradient::{Advantage, Critic, Divergence, MaximumLikelihood, PolicyGradient, ProximalPolicy};
+pub use gradient::{Advantage, Critic, KlEstimator, MaximumLikelihood, PolicyGradient, ProximalPolicy};
 pub use loss::{CustomLoss, FDivergence, Regression, RegressionLoss, WithRegression, check_regression};
 pub(crate) use score::SCORING;
 pub use score::{Scores, score, score_target, score_transitions};

@@ -154,7 +154,7 @@ impl Quantity {
             Self::AllLogPf => (
                 "P_F of all actions",
                 "use an environment of discrete actions, or estimate the divergence from samples \
-                 (`Divergence::Sampled`)",
+                 (`KlEstimator::Sampled`)",
             ),
             Self::Entropy => (
                 "the entropy of P_F",

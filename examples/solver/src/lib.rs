@@ -97,7 +97,7 @@ trait Moves: Send {
 /// use gfn_gym::graph_problems::{Problem, RbModel, maximum_independent_set};
 /// use gfn_solver::SolutionSearch;
 /// let mut rng = Rng::seeded(0);
-/// let graph = RbModel::medium().draw(&mut rng)?;
+/// let graph = RbModel::nodes_50_to_100().draw(&mut rng)?;
 /// let mut search = SolutionSearch::new(Problem::IndependentSet, &graph, &mut rng);
 /// search.run(10_000, &mut rng);
 /// assert_eq!(Problem::IndependentSet.check(&graph, search.best())?, search.size());

@@ -32,7 +32,7 @@ const ROUNDS_PER_CHECK: usize = 64;
 /// let env = GraphProblem::for_size(Problem::IndependentSet, &Instances::all(4)?)?;
 /// let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
 /// let policy = GraphPolicy(GraphNet::new(env.env(), config, Device::Cpu, Kind::Float, &mut rng)?);
-/// let graph = RbModel::medium().draw(&mut rng)?;
+/// let graph = RbModel::nodes_50_to_100().draw(&mut rng)?;
 /// let by_both = Solver::new(&env, &policy).batches(2).solve(&graph, &mut rng, |_| ())?;
 /// let by_search =
 ///     Solver::search_alone(Problem::IndependentSet).seconds(0.1).solve(&graph, &mut rng, |_| ())?;

@@ -92,7 +92,7 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
 /// ```
 /// use gfn::Rng;
 /// use gfn_gym::graph_problems::RbModel;
-/// let graph = RbModel::medium().draw(&mut Rng::seeded(0))?;
+/// let graph = RbModel::nodes_50_to_100().draw(&mut Rng::seeded(0))?;
 /// assert!((50..=100).contains(&graph.n_nodes()));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -114,7 +114,7 @@ pub struct RbModel {
 impl RbModel {
     /// Returns the settings for graphs of 50 to 100 nodes, which have 10 to 16 cliques of 4 to 9 nodes.
     #[must_use]
-    pub fn medium() -> Self {
+    pub fn nodes_50_to_100() -> Self {
         Self { cliques: 10..=16, clique_nodes: 4..=9, tightness: [0.3, 1.0], nodes: 50..=100 }
     }
 
@@ -122,14 +122,14 @@ impl RbModel {
     /// Zhang et al. call these graphs small. Their program draws from ranges without the upper end, so no
     /// graph has more than 264 nodes.
     #[must_use]
-    pub fn large() -> Self {
+    pub fn nodes_200_to_300() -> Self {
         Self { cliques: 20..=24, clique_nodes: 5..=11, tightness: [0.3, 1.0], nodes: 200..=300 }
     }
 
     /// Returns the settings for graphs of 800 to 1,200 nodes, which have 40 to 54 cliques of 20 to 24 nodes.
     /// Zhang et al. call these graphs large.
     #[must_use]
-    pub fn largest() -> Self {
+    pub fn nodes_800_to_1200() -> Self {
         Self { cliques: 40..=54, clique_nodes: 20..=24, tightness: [0.3, 1.0], nodes: 800..=1_200 }
     }
 

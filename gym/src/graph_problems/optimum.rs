@@ -28,7 +28,7 @@ pub fn maximum_clique(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>>
 /// ```
 /// use gfn::{Rng, graph::GraphState};
 /// use gfn_gym::graph_problems::{RbModel, maximum_independent_set};
-/// let graph = RbModel::medium().draw(&mut Rng::seeded(0))?;
+/// let graph = RbModel::nodes_50_to_100().draw(&mut Rng::seeded(0))?;
 /// assert!(maximum_independent_set(&graph, 1_000_000).is_some());
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -88,8 +88,8 @@ class Record:
         """Returns the `n` molecules with the highest scores, the best first."""
         return sorted(self.scores, key=lambda text: -self.scores[text])[:n]
 
-    def is_stuck(self) -> bool:
-        """Ends a round. Returns True if the last rounds improved nothing, or found nothing."""
+    def has_stopped_improving(self) -> bool:
+        """Ends a round. Returns True if the last rounds improved nothing, or scored nothing new."""
         best, calls = self.best(100), len(self.scores)
         is_same = calls > 1_000 and best == self._best_before
         self._same_rounds = self._same_rounds + 1 if is_same else 0

@@ -109,7 +109,7 @@ def optimise(
     )
     rng = np.random.default_rng(seed)
     new: list[str] = []
-    while not record.is_full and not record.is_stuck():
+    while not record.is_full and not record.has_stopped_improving():
         found = [text for sample in vocabulary.decode(trainer.sample(BATCH)) if (text := canonical(sample))]
         if given.offspring > 0 and len(record.scores) >= 10:
             found += offspring(record.best(1_024), given.offspring, given.mutation, rng)

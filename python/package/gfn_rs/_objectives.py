@@ -26,7 +26,7 @@ Loss = Literal[
 DIVERGENCES = ("reverse_kl", "forward_kl", "jensen_shannon", "hellinger", "chi_squared")
 Advantage = Literal["total", "reward_to_go", "baseline", "gae"]
 Critic = Literal["returns", "lambda_returns", "evaluation_balance"]
-Divergence = Literal["sampled", "exact"]
+KlEstimator = Literal["sampled", "exact"]
 
 
 @dataclass(frozen=True)
@@ -563,7 +563,7 @@ class ProximalPolicy(_PolicyGradient):
 
     clip: float = 0.2
     kl: float = 0.0
-    divergence: Divergence = "sampled"
+    divergence: KlEstimator = "sampled"
     value_weight: float = 0.5
     epochs: int = 4
     n_minibatches: int = 1

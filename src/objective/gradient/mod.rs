@@ -9,4 +9,4 @@ mod proximal;
 pub use critic::Critic;
 pub use likelihood::MaximumLikelihood;
 pub use policy_gradient::{Advantage, PolicyGradient};
-pub use proximal::{Divergence, ProximalPolicy};
+pub use proximal::{KlEstimator, ProximalPolicy};

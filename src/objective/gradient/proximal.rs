@@ -12,7 +12,7 @@ use crate::quantity::{Quantities, Quantity};
 /// The computation of the divergence KL(P_F, P_F,old) of [`ProximalPolicy`], P_F,old being the policy that
 /// sampled the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum Divergence {
+pub enum KlEstimator {
     /// The estimate `rho log rho + 1 - rho` from each action of the batch, with `rho = P_F / P_F,old`. For a
     /// P_F that doesn't depend on these actions its mean is the exact divergence; after the first update
     /// on a batch P_F depends on them, so the estimate has a bias. For any actions.
@@ -31,12 +31,12 @@ pub enum Divergence {
 /// the loss of the critic as in [`PolicyGradient`](super::PolicyGradient). log rho is clamped to +-20. The
 /// objective is on-policy.
 ///
-/// With `kl` 1 and [`Divergence::Exact`] this is Ent-PPO (Zykova-Myzina et al., *Proximal Policy Optimization
-/// for Amortized Discrete Sampling*, 2026, arXiv:2606.15793, eq. 20): [`entropic`](Self::entropic). Soft
-/// policy improvement maximizes, in each state, the expected soft advantage of the old policy minus the
-/// divergence from the old policy. With this term and infinite `clip`, the expectation of the loss over
-/// trajectories of the old policy has this improvement as its minimum. A finite `clip`, such as the default,
-/// moves the minimum, and a single batch has sampling errors.
+/// With `kl` 1 and [`KlEstimator::Exact`] this is Ent-PPO (Zykova-Myzina et al., *Proximal Policy
+/// Optimization for Amortized Discrete Sampling*, 2026, arXiv:2606.15793, eq. 20):
+/// [`entropic`](Self::entropic). Soft policy improvement maximizes, in each state, the expected soft
+/// advantage of the old policy minus the divergence from the old policy. With this term and infinite `clip`,
+/// the expectation of the loss over trajectories of the old policy has this improvement as its minimum. A
+/// finite `clip`, such as the default, moves the minimum, and a single batch has sampling errors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProximalPolicy {
     /// The advantage of a transition.
@@ -47,7 +47,7 @@ pub struct ProximalPolicy {
     /// The weight of the divergence of P_F from the P_F that sampled the batch: 0 or a positive number.
     pub kl: f64,
     /// The computation of the divergence. Without effect if `kl` is 0.
-    pub divergence: Divergence,
+    pub divergence: KlEstimator,
     /// The loss by which log F is trained.
     pub critic: Critic,
     /// The weight of the critic's loss: 0 or a positive number.
@@ -67,7 +67,7 @@ impl Default for ProximalPolicy {
             advantage: Advantage::Gae { lambda: 0.7 },
             clip: 0.2,
             kl: 0.0,
-            divergence: Divergence::Sampled,
+            divergence: KlEstimator::Sampled,
             critic: Critic::Returns,
             value_weight: 0.5,
             epochs: 4,
@@ -81,12 +81,12 @@ impl ProximalPolicy {
     /// and otherwise the [default](Self::default).
     #[must_use]
     pub fn entropic() -> Self {
-        Self { kl: 1.0, divergence: Divergence::Exact, critic: Critic::LambdaReturns, ..Self::default() }
+        Self { kl: 1.0, divergence: KlEstimator::Exact, critic: Critic::LambdaReturns, ..Self::default() }
     }
 
     /// Returns the divergence of P_F from `old`, summed over all transitions.
     fn divergence(&self, scores: &Scores, log_rho: &Tensor) -> Result<Tensor> {
-        if self.divergence == Divergence::Sampled {
+        if self.divergence == KlEstimator::Sampled {
             // The term 1 - rho has the mean 0, and makes each estimate positive.
             let rho = log_rho.exp();
             return Ok((&rho * log_rho + 1.0 - rho).sum(log_rho.kind()));
@@ -110,7 +110,7 @@ impl Objective for ProximalPolicy {
     }
     fn needs(&self) -> Quantities {
         let needs = self.advantage.needs();
-        let is_exact = self.kl > 0.0 && self.divergence == Divergence::Exact;
+        let is_exact = self.kl > 0.0 && self.divergence == KlEstimator::Exact;
         if is_exact { needs | Quantity::AllLogPf } else { needs }
     }
     fn smallest_batch(&self) -> usize {

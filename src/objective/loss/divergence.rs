@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tch::{Kind, Tensor};
 
-use super::{LARGEST_ALPHA, Regression, RegressionLoss, each};
+use super::{LARGEST_ALPHA, Regression, RegressionLoss, differentiate};
 use crate::Result;
 use crate::error::check_setting;
 use crate::objective::as_json;
@@ -110,19 +110,6 @@ fn jensen_shannon(t: &Tensor) -> Tensor {
     positive.where_self(&t.ge(0.0), &negative) * 0.5
 }
 
-/// Returns the Jensen-Shannon loss of one residual and its derivative, by the formulas of [`jensen_shannon`].
-fn jensen_shannon_cost(t: f64) -> (f64, f64) {
-    let size = t.abs();
-    let u = (-size).exp().ln_1p();
-    let series = DILOGARITHM.iter().rev().fold(0.0, |sum, coefficient| (sum + coefficient) * u);
-    let integral = PI * PI / 12.0 - series - u * u * 0.5;
-    let positive = size * LN_2 - integral;
-    if t >= 0.0 {
-        return (0.5 * positive, 0.5 * (LN_2 - u));
-    }
-    (0.5 * (0.5 * size * size - positive), 0.5 * (LN_2 - size - u))
-}
-
 impl RegressionLoss for FDivergence {
     fn name(&self) -> &str {
         match self {
@@ -146,7 +133,7 @@ impl RegressionLoss for FDivergence {
 
     fn costs(&self, residuals: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         let Some((factor, loss)) = self.as_multiple() else {
-            return Ok(each(residuals, jensen_shannon_cost));
+            return differentiate(self, residuals);
         };
         let (mut losses, mut slopes) = loss.costs(residuals)?;
         losses.iter_mut().chain(&mut slopes).for_each(|value| *value *= factor);

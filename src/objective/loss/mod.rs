@@ -65,10 +65,7 @@ pub trait RegressionLoss: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The errors of the loss.
     fn costs(&self, residuals: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
-        let t = Tensor::from_slice(residuals).set_requires_grad(true);
-        let losses = with_grad(|| self.apply(&t))?;
-        let slopes = Tensor::f_run_backward(&[losses.sum(Kind::Double)], &[&t], false, false)?;
-        Ok((to_host(&losses), to_host(&slopes[0])))
+        differentiate(self, residuals)
     }
 
     /// Returns the settings that distinguish losses with the same name. Checkpoints store these settings, and
@@ -145,6 +142,14 @@ const FLAT: f64 = 1e-8;
 /// The largest absolute value of the `alpha` of a linex loss: the loss of a residual of 4 is finite in single
 /// precision.
 const LARGEST_ALPHA: f64 = 20.0;
+
+/// Returns the loss of each residual and its derivative, by differentiating `apply`.
+fn differentiate<L: RegressionLoss + ?Sized>(loss: &L, residuals: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+    let t = Tensor::from_slice(residuals).set_requires_grad(true);
+    let losses = with_grad(|| loss.apply(&t))?;
+    let slopes = Tensor::f_run_backward(&[losses.sum(Kind::Double)], &[&t], false, false)?;
+    Ok((to_host(&losses), to_host(&slopes[0])))
+}
 
 /// Returns the loss and the derivative of each residual.
 fn each(residuals: &[f64], cost: impl Fn(f64) -> (f64, f64)) -> (Vec<f64>, Vec<f64>) {

@@ -134,7 +134,7 @@ class TrajectoryBalance(_Regression):
 
     >>> gfn.TrajectoryBalance(backward="maximum_entropy", regression="shifted_cosh").backward
     'maximum_entropy'
-    >>> objective = gfn.TrajectoryBalance(regression=lambda residuals: residuals.cosh().log())
+    >>> objective = gfn.TrajectoryBalance(regression=lambda residuals: residuals.square().log1p())
     >>> env, net = gfn.HyperGrid(2, 3), gfn.Mlp((8,))
     >>> gfn.Trainer(env, gfn.HyperGridReward(), net, objective, batch=8).fit(2).steps_done
     2

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::checkpoint::{RESERVED, parts, to_json};
 use super::companions::Averaged;
-use super::config::check_interval;
+use super::config::{check_interval, check_minibatches};
 use super::replicas::GradientSum;
 use super::sources::{Relabelling, Replay, Share};
 use super::{AverageFor, Companion, Refill, Source, TrainEnv, Trainer};
@@ -277,12 +277,13 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas
-    /// that differ (build them from one seed and for one environment); [`Error::Peer`] if another replica has
-    /// ended. The first step evaluates each replica's reward for a few random objects, which
-    /// [`reward_calls`](Self::reward_calls) doesn't count, and returns an error if rewards differ. Rewards
-    /// aren't compared if [fresh trajectories come from a custom source](Self::with_fresh), or if random
-    /// walks exceed [`max_steps`](super::TrainerConfig::max_steps).
+    /// [`Error::Config`] for a batch with too few trajectories for the replicas and their minibatches;
+    /// [`Error::Contract`] for replicas that differ (build them from one seed and for one environment);
+    /// [`Error::Peer`] if another replica has ended. The first step evaluates each replica's reward for a few
+    /// random objects, which [`reward_calls`](Self::reward_calls) doesn't count, and returns an error if
+    /// rewards differ. Rewards aren't compared if
+    /// [fresh trajectories come from a custom source](Self::with_fresh), or if random walks exceed
+    /// [`max_steps`](super::TrainerConfig::max_steps).
     pub fn with_group(mut self, group: impl Into<Box<dyn Group>>) -> Result<Self> {
         let batch = self.context.config.batch;
         let group = group.into();
@@ -290,6 +291,7 @@ impl<E: TrainEnv> Trainer<E> {
             let got = format!("{batch} trajectories for {} replicas", group.size());
             return Err(Error::config("batch", got, "at least one trajectory per replica"));
         }
+        check_minibatches(self.context.objective.as_ref(), batch / group.size())?;
         self.context.group = group;
         self.check_equal_replicas()?;
         self.run_id = self.context.broadcast_from_first(self.run_id as f64)? as u64;

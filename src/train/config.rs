@@ -122,6 +122,17 @@ impl Default for TrainerConfig {
     }
 }
 
+/// Checks that `len` trajectories can be split into the objective's minibatches.
+pub(super) fn check_minibatches(objective: &dyn Objective, len: usize) -> Result<()> {
+    let n = objective.n_minibatches();
+    if n == 1 || (n > 1 && len / n >= objective.smallest_batch().max(1)) {
+        return Ok(());
+    }
+    let expected = "at least one minibatch, and at least one trajectory in each minibatch of each replica \
+        (two if the objective compares trajectories)";
+    Err(Error::config("n_minibatches", format!("{n} for {len} trajectories"), expected))
+}
+
 impl TrainerConfig {
     /// The default of `epsilon`: it falls from 0.1 to 0.01 at step 2,000 and then stays constant. The value
     /// doesn't fall to 0, so that objects that the policy no longer samples are found again.
@@ -139,16 +150,7 @@ impl TrainerConfig {
                 "raise `TrainerConfig::batch`, or choose an objective that learns from a single trajectory",
             ));
         }
-        let n_minibatches = objective.n_minibatches();
-        if n_minibatches == 0 || self.batch / n_minibatches < objective.smallest_batch() {
-            let expected = "at least one minibatch, and at least one trajectory in each (two if the \
-                objective compares trajectories)";
-            return Err(Error::config(
-                "n_minibatches",
-                format!("{n_minibatches} for a batch of {}", self.batch),
-                expected,
-            ));
-        }
+        check_minibatches(objective, self.batch)?;
         if self.chunk == Some(0) {
             return Err(Error::config("chunk", "0", "at least one transition"));
         }

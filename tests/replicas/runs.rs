@@ -11,7 +11,7 @@ use gfn::env::{Rows, StateGraph, VectorEnv, VectorStates};
 use gfn::group::{Group, replicate};
 use gfn::metrics::Distances;
 use gfn::nn::EstimatorsConfig;
-use gfn::objective::{AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
+use gfn::objective::{AugmentedTrajectoryBalance, Objective, ProximalPolicy, TrajectoryBalance};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::MlpPolicyConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -282,6 +282,16 @@ fn settings_that_differ_between_replicas_are_refused() {
         Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(batch), Rng::seeded(seed))
     };
     says(&refused(&|_| with(1, 0)), &["batch is 1 trajectories for 2 replicas"]);
+    let split = |batch| {
+        let objective = ProximalPolicy { n_minibatches: 2, ..ProximalPolicy::default() };
+        replicate(2, |replica| {
+            Trainer::new(words(), count, with_flow(), objective, fresh(batch), Rng::seeded(0))?
+                .with_group(replica)
+                .map(drop)
+        })
+    };
+    says(&split(3).unwrap_err(), &["n_minibatches is 2 for 1 trajectories", "each replica"]);
+    split(4).unwrap();
     says(
         &refused(&|rank| with(8, rank as u64)),
         &["build all replicas in the same way", "another seed", "than replica"],

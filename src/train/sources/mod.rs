@@ -249,16 +249,8 @@ impl<E: Env> Batch<E> {
     }
 
     /// Splits the trajectories at random into `n` minibatches of nearly equal sizes.
-    ///
-    /// # Errors
-    /// [`Error::Config`] if a minibatch would have less than `smallest` trajectories.
-    pub(super) fn split(&self, n: usize, smallest: usize, rng: &mut Rng) -> Result<Vec<Self>> {
+    pub(super) fn split(&self, n: usize, rng: &mut Rng) -> Result<Vec<Self>> {
         let len = self.trajectories.len();
-        if len / n < smallest.max(1) {
-            let expected = "at least one trajectory in each minibatch (two if the objective compares \
-                trajectories): draw larger batches";
-            return Err(Error::config("n_minibatches", format!("{n} for {len} trajectories"), expected));
-        }
         let shuffled = self.trajectories.sample(len, rng)?;
         let mut minibatches = Vec::with_capacity(n);
         for k in 0..n {

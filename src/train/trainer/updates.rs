@@ -3,6 +3,7 @@
 use tch::no_grad;
 
 use crate::contract::{Budget, check_policy};
+use crate::train::config::check_minibatches;
 use crate::train::context::next_check;
 use crate::train::replicas::check_equal_tasks;
 use crate::train::{Batch, Context, StepStats, TrainEnv, Trainer};
@@ -90,10 +91,9 @@ impl<E: TrainEnv> Trainer<E> {
     /// minibatches; the errors of [`score`](Self::score).
     pub fn split(&mut self, batch: &Batch<E>) -> Result<Vec<Batch<E>>> {
         let objective = self.context.objective.as_ref();
-        let n = objective.n_minibatches();
-        let smallest = objective.smallest_batch();
+        check_minibatches(objective, batch.trajectories.len())?;
         let rng = self.progress.replica_rng.as_mut().unwrap_or(&mut self.rng);
-        let mut minibatches = batch.split(n, smallest, rng)?;
+        let mut minibatches = batch.split(objective.n_minibatches(), rng)?;
         for minibatch in &mut minibatches {
             no_grad(|| self.score_batch(minibatch))?;
         }

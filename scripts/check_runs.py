@@ -326,6 +326,14 @@ def check_seeds(program, call, folder):
         errors = call(*grid, "--seeds", 2, *flags, code=1).stderr
         assert words in errors, errors
     call(*grid, "--seeds", 0, code=2)
+    # A search without a policy refuses the flags of networks and of training.
+    peaks = ["peaks", "--ndim", 2, "--height", 8, "--peaks", 4, "--floor", 1e-2, "--steps", 2]
+    structures = ["bayesian-structure", "--nodes", 3, "--edges", 2, "--graphs", 4, "--steps", 2]
+    for search in [*peaks, "--by", "tempering"], [*structures, "--by", "greedy"]:
+        call(*search, "--replay", 0)
+        for flags in ["--replay", 9], ["--embedding", 16], ["--metrics", folder / "none.jsonl"]:
+            errors = call(*search, *flags, code=1).stderr
+            assert f"{flags[0]} is given" in errors and "--by policy" in errors, errors
     missing = ["offline", "--data", folder / "none.safetensors", "--steps", 2, "--seeds", 2]
     assert "create it by a run without --seeds" in call(*missing, code=1).stderr
 

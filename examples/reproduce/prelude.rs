@@ -30,7 +30,7 @@ pub(crate) use tch::{Device, Kind, Tensor};
 pub(crate) use crate::Task;
 pub(crate) use crate::flags::{
     Build, Choice, Common, Machine, OBJECTIVES, ObjectiveName, Selection, at_least_one, choice, name_of,
-    refuse, refuse_replay, refuse_validation, selections,
+    refuse, refuse_replay, refuse_training, refuse_validation, selections,
 };
 pub(crate) use crate::plot::{Curve, Figure, GraphDrawing, Layout, NodeLabels, Panel, PictureSheet};
 pub(crate) use crate::run::files::{print, replace_file, report_file, tell, try_file};

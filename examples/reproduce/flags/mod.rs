@@ -348,6 +348,37 @@ pub(crate) fn refuse_replay() -> Result<()> {
     refuse(&["--replay"], "a command without this flag, because this task has no replay buffer")
 }
 
+/// The flags of networks and of training, which have no effect on a search without a policy.
+const TRAINING_FLAGS: &[&str] = &[
+    "--objective",
+    "--embedding",
+    "--layers",
+    "--backward",
+    "--rollouts",
+    "--replay",
+    "--epsilon",
+    "--exit-bias",
+    "--lr",
+    "--log-z-lr",
+    "--lr-end",
+    "--ema",
+    "--save",
+    "--checkpoint-every",
+    "--resume",
+    "--metrics",
+    "--tensorboard",
+    "--validate-every",
+];
+
+/// Returns an error if the command line has a flag of networks or of training. Searches without a policy call
+/// this function.
+pub(crate) fn refuse_training() -> Result<()> {
+    refuse(
+        TRAINING_FLAGS,
+        "a command without this flag, or with --by policy, because a search without a policy trains nothing",
+    )
+}
+
 /// Returns an error if the command line has `--validate-every`. Tasks that measure no distance during
 /// training call this function.
 pub(crate) fn refuse_validation() -> Result<()> {

@@ -117,6 +117,7 @@ impl Run<'_> {
 
     /// Runs a search that trains no policy, and returns a report with the time of the search.
     pub(crate) fn search(&self, search: impl FnOnce() -> Result<()>) -> Result<Report> {
+        refuse_training()?;
         if members::count() > 1 {
             let one = "1: leave out --dist and --threads-for replicas";
             return Err(Error::config(

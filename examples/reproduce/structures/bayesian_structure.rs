@@ -88,9 +88,8 @@ const NETWORKS: &[Choice<Network>] = &[
 
 /// The flags of a policy that learns from its own samples.
 const ON_POLICY_FLAGS: &[&str] = &["--objective", "--replay", "--lag", "--epsilon"];
-/// The flags that have no effect on a search without a policy.
-const SEARCH_IGNORES: &[&str] =
-    &["--policy", "--chain-steps", "--objective", "--replay", "--lag", "--epsilon", "--backward"];
+/// The flags of this task that have no effect on a search without a policy.
+const SEARCH_IGNORES: &[&str] = &["--policy", "--chain-steps", "--lag", "--batch"];
 /// The largest number of nodes for which all acyclic graphs are listed.
 const MAX_LISTED_NODES: usize = 5;
 /// The largest number of graphs that are listed. There are 29,281 acyclic graphs of five nodes.

@@ -255,6 +255,11 @@ def test_a_run_finishes_and_repeats_itself(tmp_path):
     assert 0 < line["auc_top10"] < line["top10"] <= line["best"] <= 1
     assert line["auc_top10"] == pytest.approx(summary["qed_auc_top10"], abs=1e-4)
     assert score("qed", line["molecule"]) == pytest.approx(line["best"], abs=1e-4)
+    # The first policy isn't used with other settings than those that it was made with.
+    other = tmp_path / "other.smi"
+    other.write_text("CCO\n")
+    refused = pmo(tmp_path, "--width", "16", "--molecules", other)
+    assert refused.returncode == 1 and "width is 32 there and 16 here, molecules is" in refused.stderr
 
 
 def test_molecules_whose_smiles_cannot_be_read_are_left_out(monkeypatch):

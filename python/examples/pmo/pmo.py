@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -53,6 +54,7 @@ def learn_molecules(given: argparse.Namespace) -> tuple[Vocabulary, gfn.Trainer]
     """Returns the tokens and the trainer of the first policy, which learns the molecules of the file."""
     folder = None if given.prior is None else Path(given.prior)
     if folder is not None and (folder / "tokens.json").exists():
+        check_prior(folder, given)
         vocabulary = Vocabulary(json.loads((folder / "tokens.json").read_text()), MAX_TOKENS)
         return vocabulary, prior_trainer(vocabulary, given, None).restore(folder / "policy")
     smiles = {text for read in gfn.read_molecules(given.molecules).smiles if (text := canonical(read))}
@@ -66,9 +68,33 @@ def learn_molecules(given: argparse.Namespace) -> tuple[Vocabulary, gfn.Trainer]
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         trainer.save(folder / "policy")
+        (folder / "settings.json").write_text(json.dumps(prior_settings(given)))
         # The tokens are written last, so that a folder with them is whole.
         (folder / "tokens.json").write_text(json.dumps(vocabulary.tokens))
     return vocabulary, trainer
+
+
+def prior_settings(given: argparse.Namespace) -> dict[str, int | str]:
+    """Returns the settings of the first policy by the names of their flags. The file of molecules is
+    identified by a hash of its contents."""
+    molecules = hashlib.sha256(Path(given.molecules).read_bytes()).hexdigest()[:12]
+    return {"width": given.width, "steps": given.steps, "molecules": molecules, "max_tokens": MAX_TOKENS}
+
+
+def check_prior(folder: Path, given: argparse.Namespace) -> None:
+    """Ends the program if the first policy in the folder was made with other settings."""
+    path = folder / "settings.json"
+    made = json.loads(path.read_text()) if path.exists() else {}
+    differences = [
+        f"{name} is {made.get(name, 'unknown')} there and {value} here"
+        for name, value in prior_settings(given).items()
+        if made.get(name) != value
+    ]
+    if differences:
+        raise SystemExit(
+            f"--prior {folder} has a policy that was made with other settings: {', '.join(differences)}; "
+            "give the settings of the folder, or another folder"
+        )
 
 
 def prior_trainer(vocabulary: Vocabulary, given: argparse.Namespace, rows: np.ndarray | None) -> gfn.Trainer:

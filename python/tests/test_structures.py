@@ -724,6 +724,11 @@ def test_orders_sample_the_posterior_and_fill_a_report(tmp_path):
     assert abs(found.graphs.mean(axis=0) - exact.edge).max() < 0.04 and found.graphs[:, 1, 0].sum() == 0
     low, high = found.intervals()
     assert ((low <= exact.edge + 0.03) & (exact.edge <= high + 0.03)).all() and (high - low).max() < 0.2
+    # Chains that agree have the intervals of their effective number of samples, three each.
+    alike = dataclasses.replace(found, chains=found.chains[[0, 0]], effective_samples=[2.0, 5.0])
+    six = dataclasses.replace(gfn.structure_marginals(found.chains[0]), n_samples=6)
+    assert np.allclose(alike.intervals(), six.intervals(), rtol=0, atol=1e-12)
+    assert not np.allclose(found.intervals(), six.intervals(), rtol=0, atol=0.05)
     again = gfn.order_mcmc(env, reward, chains=3, samples=1500, thin=10, seed=1)
     assert (again.graphs == found.graphs).all()
     path = tmp_path / "report.html"

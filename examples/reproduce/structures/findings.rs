@@ -78,7 +78,8 @@ impl<'a> Findings<'a> {
             Ok(Marginals::from_graphs(&self.states.select(&rows), None)?.edge)
         };
         let runs = (0..n_chains).map(of_chain).collect::<Result<Vec<_>>>()?;
-        PairMatrix::intervals_between(&runs, each).map(Some)
+        let samples = self.orders.as_ref().map_or(each, |orders| orders.samples_per_chain);
+        PairMatrix::intervals_between(&runs, samples).map(Some)
     }
 
     /// Adds entries about edges, paths and Markov blankets to the report. An entry is null if its value is

@@ -63,6 +63,8 @@ pub(super) struct OrderQuality {
     pub(super) is_corrected: bool,
     /// The effective number of candidates of each chain ([`OrderSamples::effective_samples`]).
     pub(super) effective_samples: Vec<f64>,
+    /// The number of samples per chain that count in intervals ([`OrderSamples::samples_per_chain`]).
+    pub(super) samples_per_chain: usize,
 }
 
 impl OrderQuality {
@@ -127,8 +129,11 @@ fn order_samples<S: LocalScore>(
     let each = samples.div_ceil(CHAINS);
     let found = OrderSamples::draw(env, reward, CHAINS, each, (steps / each).max(1), rng)?;
     let graphs = found.pooled();
-    let quality =
-        OrderQuality { is_corrected: found.is_corrected, effective_samples: found.effective_samples };
+    let quality = OrderQuality {
+        is_corrected: found.is_corrected,
+        samples_per_chain: found.samples_per_chain(),
+        effective_samples: found.effective_samples,
+    };
     tell(quality.remark());
     Ok(FoundGraphs { graphs, origin: Origin::Chains(CHAINS), orders: Some(quality) })
 }

@@ -217,6 +217,16 @@ fn agreement_of_chains_and_weights_are_not_overstated() {
         "{:?}",
         found.effective_samples
     );
+    // Equal chains of 200 samples each: the width is that of the effective number of samples.
+    let equal = |effective_samples: [f64; 2]| {
+        let chains = vec![found.chains[0].clone(); 2];
+        OrderSamples { chains, is_corrected: true, effective_samples: effective_samples.to_vec() }
+    };
+    let share = Marginals::from_graphs(&found.chains[0], None).unwrap().edge;
+    for (effective_samples, total) in [([2.0, 5.0], 6), ([2.0, 1_800.0], 202), ([900.0, 1_800.0], 400)] {
+        let found = equal(effective_samples);
+        assert_eq!(found.intervals().unwrap(), share.intervals(total).unwrap(), "{effective_samples:?}");
+    }
     let large = BayesianStructure::new(StructureConfig::new(21)).unwrap();
     let limited = StructureConfig { max_parents: Some(3), ..StructureConfig::new(37) };
     assert!(!OrderChain::is_possible(&large));

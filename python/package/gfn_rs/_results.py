@@ -613,10 +613,11 @@ class OrderSamples(_Result):
     def intervals(self) -> tuple[_Numbers, _Numbers]:
         """Returns the lower and the upper ends of 95 % confidence intervals of the edge probabilities: the
         mean of the chains plus and minus the t quantile times its standard error, and at least the interval
-        of as many independent samples. They need at least two chains, and don't cover an error that all
-        chains share."""
+        of as many independent samples as `effective_samples`, at most the number of samples. They need at
+        least two chains, and don't cover an error that all chains share."""
         shares = [chain.mean(axis=0) for chain in self.chains]
-        return _gfn.edge_intervals_between(shares, self.chains.shape[1])
+        effective = np.minimum(self.effective_samples, self.chains.shape[1]).mean()
+        return _gfn.edge_intervals_between(shares, max(1, int(effective)))
 
     def __repr__(self) -> str:
         n_chains, n_samples, n, _ = self.chains.shape

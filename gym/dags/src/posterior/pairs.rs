@@ -232,9 +232,10 @@ impl PairMatrix {
 
     /// Computes a 95 % confidence interval of each entry from independent runs, such as Markov chains or
     /// policies with different seeds: the mean over the runs plus and minus the t quantile times the standard
-    /// error, cut at 0 and 1. Each entry of a run is a share of `samples` samples. An interval contains that
-    /// of all samples together ([`intervals`](Self::intervals)), so it has a width even if all runs agree.
-    /// Returns the lower ends, then the upper ends.
+    /// error, cut at 0 and 1. Each entry of a run is a share of `samples` samples; give the effective
+    /// number of weighted or correlated samples. An interval contains that of all samples together
+    /// ([`intervals`](Self::intervals)), so it has a width even if all runs agree. Returns the lower ends,
+    /// then the upper ends.
     ///
     /// The intervals cover what differs between the runs. They don't cover an error that all runs share.
     ///

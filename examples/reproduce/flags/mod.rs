@@ -349,34 +349,16 @@ pub(crate) fn refuse_replay() -> Result<()> {
 }
 
 /// The flags of networks and of training, which have no effect on a search without a policy.
-const TRAINING_FLAGS: &[&str] = &[
-    "--objective",
-    "--embedding",
-    "--layers",
-    "--backward",
-    "--rollouts",
-    "--replay",
-    "--epsilon",
-    "--exit-bias",
-    "--lr",
-    "--log-z-lr",
-    "--lr-end",
-    "--ema",
-    "--save",
-    "--checkpoint-every",
-    "--resume",
-    "--metrics",
-    "--tensorboard",
-    "--validate-every",
-];
+const TRAINING_FLAGS: &str = "--objective --embedding --layers --backward --rollouts --replay --epsilon \
+    --exit-bias --lr --log-z-lr --lr-end --ema --save --checkpoint-every --resume --metrics --tensorboard \
+    --validate-every";
 
 /// Returns an error if the command line has a flag of networks or of training. Searches without a policy call
 /// this function.
 pub(crate) fn refuse_training() -> Result<()> {
-    refuse(
-        TRAINING_FLAGS,
-        "a command without this flag, or with --by policy, because a search without a policy trains nothing",
-    )
+    let expected =
+        "a command without this flag, or with --by policy, because a search without a policy trains nothing";
+    TRAINING_FLAGS.split(' ').try_for_each(|flag| refuse(&[flag], expected))
 }
 
 /// Returns an error if the command line has `--validate-every`. Tasks that measure no distance during

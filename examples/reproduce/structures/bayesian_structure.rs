@@ -165,9 +165,9 @@ impl Structures {
         let mut data = None;
         let mut orders = None;
         if chain_steps > 0 {
-            let (graphs, quality) = chain_data(&structures, &reward, chain_steps, &mut rng)?;
+            let (graphs, chains) = chain_data(&structures, &reward, chain_steps, &mut rng)?;
             data = Some(graphs);
-            orders = quality;
+            orders = chains;
             run.objective = || Ok(Box::new(MaximumLikelihood));
             run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         }

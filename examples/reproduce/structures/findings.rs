@@ -1,9 +1,9 @@
 //! The report on a distribution over structures: learned by a policy, or sampled by another method.
 
-use gfn_dags::{EdgeComparison, Marginals, PairMatrix, acyclic, cpdag, cpdags, most_probable};
+use gfn_dags::{EdgeComparison, Marginals, OrderSamples, PairMatrix, acyclic, cpdag, cpdags, most_probable};
 
 use super::edges::EdgeTable;
-use super::methods::{FoundGraphs, OrderQuality, Origin};
+use super::methods::{FoundGraphs, Origin};
 use super::problem::Problem;
 use crate::prelude::*;
 
@@ -27,18 +27,18 @@ pub(super) struct Findings<'a> {
     pub(super) top: Vec<(usize, f64)>,
     log_z_true: Option<f64>,
     pub(super) origin: Origin,
-    /// The quality of the graphs of Markov chains over orders, if the graphs come from such chains or the
-    /// policy learned from such graphs.
-    pub(super) orders: Option<OrderQuality>,
+    /// The Markov chains over orders from which the graphs come, or from whose graphs the policy learned;
+    /// `None` without such chains.
+    pub(super) orders: Option<OrderSamples>,
 }
 
 impl<'a> Findings<'a> {
-    /// Builds the findings from all graphs and the policy's exact probabilities. `orders` is the quality of
-    /// the graphs that the policy learned from, if Markov chains over orders found them.
+    /// Builds the findings from all graphs and the policy's exact probabilities. `orders` are the
+    /// Markov chains over orders from whose graphs the policy learned, if there are any.
     pub(super) fn from_exact(
         problem: &'a Problem,
         exact: &Exact<GraphEnv>,
-        orders: Option<OrderQuality>,
+        orders: Option<OrderSamples>,
     ) -> Result<Self> {
         let states = exact.graph.states().clone();
         let probs = Some(exact.probs.clone());
@@ -72,14 +72,16 @@ impl<'a> Findings<'a> {
             Origin::PolicySamples => return self.learned.edge.intervals(self.states.len()).map(Some),
             Origin::Chains(n_chains) => n_chains,
         };
+        if let Some(orders) = &self.orders {
+            return orders.intervals().map(Some);
+        }
         let each = self.states.len() / n_chains;
         let of_chain = |chain: usize| {
             let rows: Vec<usize> = (chain * each..(chain + 1) * each).collect();
             Ok(Marginals::from_graphs(&self.states.select(&rows), None)?.edge)
         };
         let runs = (0..n_chains).map(of_chain).collect::<Result<Vec<_>>>()?;
-        let samples = self.orders.as_ref().map_or(each, |orders| orders.samples_per_chain);
-        PairMatrix::intervals_between(&runs, samples).map(Some)
+        PairMatrix::intervals_between(&runs, each).map(Some)
     }
 
     /// Adds entries about edges, paths and Markov blankets to the report. An entry is null if its value is
@@ -173,7 +175,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Writes the edge probabilities as CSV, with a line for each pair of variables. `low` and `high` are the
-    /// ends of the interval for the noise of sampling. `is_corrected` is that of [`OrderQuality`], the same
+    /// ends of the interval for the noise of sampling. `is_corrected` is that of [`OrderSamples`], the same
     /// on each line. Unknown values are empty.
     fn write_edges(&self, path: &Path) -> Result<()> {
         let wrong = |error: csv::Error| Error::file(path, error, "give a path of a file that can be written");

@@ -40,8 +40,8 @@ const CHAINS: usize = 4;
 pub(super) struct FoundGraphs {
     pub(super) graphs: GraphStates,
     pub(super) origin: Origin,
-    /// The quality of the graphs if chains over orders found them.
-    pub(super) orders: Option<OrderQuality>,
+    /// The chains over orders that found the graphs; `None` for another source.
+    pub(super) orders: Option<OrderSamples>,
 }
 
 /// The source of the graphs of a report.
@@ -56,33 +56,20 @@ pub(super) enum Origin {
     BestGraph,
 }
 
-/// The quality of graphs that Markov chains over orders found.
-#[derive(Clone)]
-pub(super) struct OrderQuality {
-    /// `false` if a graph counts once for each order that it fits.
-    pub(super) is_corrected: bool,
-    /// The effective number of candidates of each chain ([`OrderSamples::effective_samples`]).
-    pub(super) effective_samples: Vec<f64>,
-    /// The number of samples per chain that count in intervals ([`OrderSamples::samples_per_chain`]).
-    pub(super) samples_per_chain: usize,
-}
-
-impl OrderQuality {
-    /// Returns a remark on the quality, for readers of a report.
-    pub(super) fn remark(&self) -> String {
-        if !self.is_corrected {
-            return "The samples of the chains over orders are not corrected: some graphs fit too many orders \
-                    to count them, so a graph counts once for each order that it fits. Graphs with few edges \
-                    are therefore too frequent."
-                .into();
-        }
-        let numbers: Vec<String> = self.effective_samples.iter().map(|n| format!("{n:.0}")).collect();
-        format!(
-            "Effective samples of each chain over orders, after the correction for the number of orders that \
-             a graph fits: {}.",
-            numbers.join(", ")
-        )
+/// Returns a remark on the quality of the graphs of chains over orders, for readers of a report.
+pub(super) fn remark(orders: &OrderSamples) -> String {
+    if !orders.is_corrected {
+        return "The samples of the chains over orders are not corrected: some graphs fit too many orders to \
+                count them, so a graph counts once for each order that it fits. Graphs with few edges are \
+                therefore too frequent."
+            .into();
     }
+    let numbers: Vec<String> = orders.effective_samples.iter().map(|n| format!("{n:.0}")).collect();
+    format!(
+        "Effective samples of each chain over orders, after the correction for the number of orders that a \
+         graph fits: {}.",
+        numbers.join(", ")
+    )
 }
 
 impl Search {
@@ -129,13 +116,8 @@ fn order_samples<S: LocalScore>(
     let each = samples.div_ceil(CHAINS);
     let found = OrderSamples::draw(env, reward, CHAINS, each, (steps / each).max(1), rng)?;
     let graphs = found.pooled();
-    let quality = OrderQuality {
-        is_corrected: found.is_corrected,
-        samples_per_chain: found.samples_per_chain(),
-        effective_samples: found.effective_samples,
-    };
-    tell(quality.remark());
-    Ok(FoundGraphs { graphs, origin: Origin::Chains(CHAINS), orders: Some(quality) })
+    tell(remark(&found));
+    Ok(FoundGraphs { graphs, origin: Origin::Chains(CHAINS), orders: Some(found) })
 }
 
 /// Samples graphs by Markov chains over graphs, in blocks of equal size. A quarter of as many steps come
@@ -169,14 +151,14 @@ fn graph_samples<S: LocalScore + 'static>(
     Ok(blocks.concat().into())
 }
 
-/// Returns a data set of graphs that Markov chains over orders sampled, for a policy to learn from, and the
-/// quality of these graphs.
+/// Returns a data set of graphs that Markov chains over orders sampled, for a policy to learn from, and
+/// the chains.
 pub(super) fn chain_data<S: LocalScore>(
     structures: &BayesianStructure,
     reward: &DagReward<S>,
     steps: usize,
     rng: &mut Rng,
-) -> Result<(ReplayBuffer<GraphEnv>, Option<OrderQuality>)> {
+) -> Result<(ReplayBuffer<GraphEnv>, Option<OrderSamples>)> {
     let env = structures.env();
     // Counting the orders that a graph fits takes milliseconds for large graphs.
     let n_graphs = if structures.n_nodes() <= MAX_STORED { 10_000 } else { 2_000 };

@@ -6,7 +6,7 @@ use gfn_dags::PairMatrix;
 use gfn_plot::{Cell, Page, Table};
 
 use super::findings::Findings;
-use super::methods::Origin;
+use super::methods::{Origin, remark};
 use crate::prelude::*;
 
 /// The smallest probability of an edge in the table.
@@ -26,7 +26,7 @@ impl Findings<'_> {
             .text(&self.explain_table(belief.is_some()))
             .table(&self.edge_table(belief)?);
         if let Some(orders) = &self.orders {
-            page = page.text(&orders.remark());
+            page = page.text(&remark(orders));
         }
         let consensus = self.consensus();
         page = match self.origin {

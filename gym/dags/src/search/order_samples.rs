@@ -82,26 +82,20 @@ impl OrderSamples {
         all.collect::<Vec<_>>().into()
     }
 
-    /// Returns the mean effective number of samples per chain: that of the chain's candidates, but at most
-    /// the number of its samples. The correlation of successive graphs isn't counted.
-    #[must_use]
-    pub fn samples_per_chain(&self) -> usize {
-        let each = self.chains[0].len() as f64;
-        let sum: f64 = self.effective_samples.iter().map(|effective| effective.min(each)).sum();
-        (sum / self.chains.len() as f64).max(1.0) as usize
-    }
-
     /// Computes a 95 % confidence interval of each edge probability from the differences between the chains
-    /// ([`PairMatrix::intervals_between`]), at least as wide as that of
-    /// [`samples_per_chain`](Self::samples_per_chain) independent samples of each chain. Returns the lower
-    /// ends, then the upper ends.
+    /// ([`PairMatrix::intervals_between`]), at least as wide as that of the effective number of samples: the
+    /// mean over the chains of [`effective_samples`](Self::effective_samples), each at most the number of
+    /// samples. This number doesn't count the correlation of successive graphs; the differences between
+    /// chains do. Returns the lower ends, then the upper ends.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two chains.
     pub fn intervals(&self) -> Result<(PairMatrix, PairMatrix)> {
         let edges = |graphs: &GraphStates| Ok(Marginals::from_graphs(graphs, None)?.edge);
         let runs = self.chains.iter().map(edges).collect::<Result<Vec<_>>>()?;
-        PairMatrix::intervals_between(&runs, self.samples_per_chain())
+        let each = self.chains[0].len() as f64;
+        let effective: f64 = self.effective_samples.iter().map(|effective| effective.min(each)).sum();
+        PairMatrix::intervals_between(&runs, (effective / runs.len() as f64).max(1.0) as usize)
     }
 }
 

@@ -221,7 +221,7 @@ STRUCTURES = [
 SEH = "scripts/molecules/seh_metrics.py --calls {} --run seh-frag --weights out/data/seh_proxy.npz"
 SEH_GENETIC = f"{SEH.format('1600 6400 19500')} --by genetic --batch 64 --steps 305"
 SEH_RANDOM = f"{SEH.format('1600 6400 19500')} --by random --batch 64 --steps 305"
-PMO = "python/examples/pmo/pmo.py --prior out/data/pmo_prior"
+PMO = "python/examples/pmo/pmo.py --molecules out/data/zinc_60000.smi --prior out/data/pmo_prior"
 SEH_OWN = f"{SEH.format('1600 6400 19500')} --steps 600 --batch 64 --unit 4 --samples 64"
 ORACLES = [
     ("albuterol_similarity", 0.882, 0.949),

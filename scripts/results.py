@@ -130,7 +130,9 @@ def columns_of(table, row):
 def runs_of(name, runs):
     """Returns the stored runs of a row, at least one. Seeds that haven't been run are left out."""
     table, row = rows()[name]
-    found = [check_run(table, row, runs[row.command, seed]) for seed in row.seeds if (row.command, seed) in runs]
+    found = [
+        check_run(table, row, runs[row.command, seed]) for seed in row.seeds if (row.command, seed) in runs
+    ]
     if not found:
         raise ResultsError(f"`{row.command}` isn't stored; run scripts/results.py run --only {name}")
     return found
@@ -329,11 +331,12 @@ def results(runs):
         "takes the figures again. Speeds of other libraries that were measured beside ours are in "
         "[results/peers.md](results/peers.md).",
         "",
-        "A figure is the median over the seeds (where a table says so, the mean), with its range in brackets. One thread on the CPU; processor "
-        "time is of the whole run, evaluation included. Reward calls are the objects whose reward was "
-        "computed while the method ran. The command of each row stands below its table: `cargo run --release "
-        "--example reproduce -- COMMAND --seed SEED --json`. Files in `out/data` are described in "
-        "[reproduce.md](reproduce.md).",
+        "A figure is the median over the seeds (where a table says so, the mean), with its range in "
+        "brackets. One thread on the CPU; processor time is of the whole run, evaluation included. Reward "
+        "calls are the objects whose reward was computed while the method ran. The command of each row "
+        "stands below its table: `cargo run --release --example reproduce -- COMMAND --seed SEED --json`; "
+        "commands that begin with the path of a Python script take the same last flags. Files in `out/data` "
+        "are described in [reproduce.md](reproduce.md).",
         "",
         "Measured at:" if len(letters) == 1 else "Measured at (the column `at` says which):",
         "",

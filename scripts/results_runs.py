@@ -8,7 +8,12 @@ Runs have one thread by default. Paths that start with `out/data/` are files of 
 repository; docs/reproduce.md says how each one is made.
 """
 
+import pathlib
+import sys
 from typing import NamedTuple
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "python" / "examples" / "pmo"))
+from published import PUBLISHED
 
 ALL, FIVE = (0, 1, 2), (0, 1, 2, 3, 4)
 
@@ -57,7 +62,8 @@ TEN = tuple(range(10))
 # The flags of tasks on structures.
 SACHS_TRUTH = "--truth examples/data/sachs_consensus_edges.csv"
 INTERVENTIONS = (
-    f"bayesian-structure --data out/data/sachs_interventional.csv --interventions INT --score bde {SACHS_TRUTH}"
+    "bayesian-structure --data out/data/sachs_interventional.csv --interventions INT --score bde "
+    f"{SACHS_TRUTH}"
 )
 OBSERVATIONS = f"bayesian-structure --data examples/data/sachs_observational.csv --log {SACHS_TRUTH}"
 METHODS = [
@@ -66,7 +72,7 @@ METHODS = [
     ("structure-mcmc", "structure MCMC"),
     ("greedy", "greedy search"),
 ]
-DAG_GFLOWNET = "DAG-GFlowNet (Deleu et al. 2022"
+DAG_GFLOWNET = "DAG-GFlowNet, Deleu et al. 2022"
 
 
 # The training of the policy on Sachs's data, chosen on seeds 7 and 8.
@@ -86,7 +92,7 @@ def methods(name, what, command, seeds, policy=SHORT, orders=""):
 
 
 def simulated(nodes, edges, rows, max_parents, policy, orders):
-    """Returns rows on simulated data. Order MCMC with `orders` takes about the processor time of the policy."""
+    """Returns rows on simulated data. Order MCMC with `orders` takes about the time of the policy."""
     return methods(
         f"er-{nodes}-{edges}-{rows}",
         f"{nodes} nodes, {edges} edges, {rows:,} rows",
@@ -134,8 +140,9 @@ STRUCTURES = [
     {
         "title": "Proteins of Sachs et al. 2005, all rows",
         "text": "11 variables, beside the exact edge probabilities: Pearson's r and RMSE. The policy learns "
-        "from chains over orders. E-SHD and AUROC compare with the consensus network, which the data don't "
-        "support in full: the last column is the AUROC of the exact edge probabilities. Means over the seeds.",
+        "from chains over orders. E-SHD and AUROC compare with the consensus network, which the data "
+        "don't support in full: the last column is the AUROC of the exact edge probabilities. Means "
+        "over the seeds.",
         "must": SAMPLED,
         "columns": [*COST, *EXACT_EDGES, *KNOWN_GRAPH, EXACT_AUROC],
         "rows": [
@@ -160,7 +167,8 @@ STRUCTURES = [
     {
         "title": "Proteins of Sachs et al. 2005, ten splits",
         "text": "Ten random splits of the rows, a tenth of which is set aside. The log-likelihood is that of "
-        "an observation that was set aside, of intervals (interventions) or of standardised numbers. Means.",
+        "an observation that was set aside, of intervals (interventions) or of standardised numbers. "
+        "Means.",
         "must": SAMPLED,
         "columns": [*COST, *HELD_OUT, *KNOWN_GRAPH],
         "rows": methods("split-interventions", "interventions", f"{INTERVENTIONS} --held-out 540", TEN)
@@ -187,8 +195,8 @@ STRUCTURES = [
     {
         "title": "Simulated structures",
         "text": "Erdos-Renyi graphs with an expected number of edges, linear Gaussian data, BGe score, "
-        "uniform prior, at most 4 parents of a node (3 for 50 nodes); five data sets, the mean over them with "
-        "its range. The log-likelihood is that of an observation of 100 further ones.",
+        "uniform prior, at most 4 parents of a node (3 for 50 nodes); five data sets, the mean over "
+        "them with its range. The log-likelihood is that of an observation of 100 further ones.",
         "must": SAMPLED,
         "columns": [*COST, *HELD_OUT, *KNOWN_GRAPH],
         "rows": SIMULATED,
@@ -223,36 +231,14 @@ SEH_GENETIC = f"{SEH.format('1600 6400 19500')} --by genetic --batch 64 --steps 
 SEH_RANDOM = f"{SEH.format('1600 6400 19500')} --by random --batch 64 --steps 305"
 PMO = "python/examples/pmo/pmo.py --molecules out/data/zinc_60000.smi --prior out/data/pmo_prior"
 SEH_OWN = f"{SEH.format('1600 6400 19500')} --steps 600 --batch 64 --unit 4 --samples 64"
-ORACLES = [
-    ("albuterol_similarity", 0.882, 0.949),
-    ("amlodipine_mpo", 0.635, 0.761),
-    ("celecoxib_rediscovery", 0.710, 0.802),
-    ("deco_hop", 0.666, 0.733),
-    ("fexofenadine_mpo", 0.784, 0.856),
-    ("isomers_c7h8n2o2", 0.852, 0.969),
-    ("isomers_c9h10n2o2pf2cl", 0.642, 0.897),
-    ("median1", 0.356, 0.379),
-    ("median2", 0.276, 0.294),
-    ("mestranol_similarity", 0.618, 0.708),
-    ("osimertinib_mpo", 0.837, 0.860),
-    ("perindopril_mpo", 0.537, 0.595),
-    ("qed", 0.941, 0.942),
-    ("ranolazine_mpo", 0.760, 0.819),
-    ("scaffold_hop", 0.560, 0.615),
-    ("sitagliptin_mpo", 0.021, 0.634),
-    ("thiothixene_rediscovery", 0.534, 0.583),
-    ("troglitazone_rediscovery", 0.441, 0.511),
-    ("valsartan_smarts", 0.178, 0.135),
-    ("zaleplon_mpo", 0.358, 0.552),
-]
 
 MOLECULES = [
     {
         "title": "Binding to sEH, our recipe",
-        "text": "Trees of at most nine of 72 fragments, reward (proxy / 8)^32. After as many reward calls, by "
-        "RDKit (Morgan fingerprints): the mean of the last 1,000, the mean of the best 100, modes with R > 7/8 "
-        "and Tanimoto similarity below 0.7, modes with proxy > 7 and similarity of at most 0.5 "
-        "(Bengio et al. 2021), and #Circles at 0.7 (Xie et al. 2023).",
+        "text": "Trees of at most nine of 72 fragments, reward (proxy / 8)^32. After as many reward calls, by"
+        " RDKit (Morgan fingerprints): the mean of the last 1,000, the mean of the best 100, modes "
+        "with R > 7/8 and Tanimoto similarity below 0.7, modes with proxy > 7 and similarity of at "
+        "most 0.5 (Bengio et al. 2021), and #Circles at 0.7 (Xie et al. 2023).",
         "must": SAMPLED,
         "columns": [
             ("parameters", "same", "params"),
@@ -276,8 +262,8 @@ MOLECULES = [
     {
         "title": "Binding to sEH, the recipe of recursionpharma/gflownet",
         "text": "TB, power 32 from the first step, learning rate 1e-4, uniform P_B, no replay. The published "
-        "column is recursionpharma/gflownet at f064713 by its own trainer at these rates, with 440,583 "
-        "parameters, one seed, measured beside ours ([results/peers.md](results/peers.md)).",
+        "column is recursionpharma/gflownet at f064713 by its own trainer at these rates, with "
+        "440,583 parameters, one seed, measured beside ours ([results/peers.md](results/peers.md)).",
         "must": SAMPLED,
         "columns": [
             ("parameters", "same", "params"),
@@ -303,18 +289,15 @@ MOLECULES = [
     {
         "title": "PMO, the oracles that need RDKit only",
         "text": "The area under the curve of the mean of the ten best molecules, up to 10,000 calls, mean of "
-        "five seeds. A policy over SMILES that has learned 60,000 molecules of ZINC is tuned to each oracle "
-        "relative to itself (python/examples/pmo). Published: REINVENT (Gao et al. 2022), Genetic GFN (Kim et "
-        "al. 2024). REINVENT was run with an older PyTDC, in which both isomers, sitagliptin and zaleplon "
-        "count atoms wrongly.",
+        "five seeds. A policy over SMILES that has learned 60,000 molecules of ZINC is tuned to each "
+        "oracle relative to itself (python/examples/pmo). Published: REINVENT (Gao et al. 2022), "
+        "Genetic GFN (Kim et al. 2024). REINVENT was run with an older PyTDC, in which both isomers, "
+        "sitagliptin and zaleplon count atoms wrongly.",
         "must": {"example": "pmo", "calls": 10_000},
         "columns": [("area of the ten best", "mean", "*_auc_top10")],
         "rows": [
             Row(f"pmo-{key}", key, PMO, FIVE, published=f"{reinvent:.3f}, {genetic:.3f}", key=key)
-            for key, reinvent, genetic in [
-                *ORACLES,
-                ("sum", sum(oracle[1] for oracle in ORACLES), sum(oracle[2] for oracle in ORACLES)),
-            ]
+            for key, (reinvent, genetic) in [*PUBLISHED.items(), ("sum", map(sum, zip(*PUBLISHED.values())))]
         ],
     },
     {
@@ -350,8 +333,8 @@ GRAPHS = [
     {
         "title": "Rings and coloured graphs",
         "text": "Exact, over all finished graphs: JSD is the Jensen-Shannon divergence in nats, TV the total "
-        "variation. Rings are on labelled nodes; coloured graphs are up to isomorphism. A mode is found if "
-        "it is sampled at least a tenth as often as it should be.",
+        "variation. Rings are on labelled nodes; coloured graphs are up to isomorphism. A mode is "
+        "found if it is sampled at least a tenth as often as it should be.",
         "must": EXACT,
         "columns": SIZE + [JSD, TV, MODES, LOG_Z],
         "rows": [
@@ -378,11 +361,11 @@ GRAPHS = [
     {
         "title": "Graph problems",
         "text": "The best of 20 samples on graphs on which the policy wasn't trained, another draw for each "
-        "seed: RB graphs for independent sets and cliques, Barabasi-Albert graphs for dominating sets (small "
-        "is better) and cuts, by the published generators. Greedy solutions, and 10,000 rounds of local search "
-        "from them, are on the same graphs. The published figures are of 500 other graphs of the same models; "
-        "only that of independent sets was seen in a copy of a published table, the others are quoted from "
-        "memory.",
+        "seed: RB graphs for independent sets and cliques, Barabasi-Albert graphs for dominating sets"
+        " (small is better) and cuts, by the published generators. Greedy solutions, and 10,000 "
+        "rounds of local search from them, are on the same graphs. The published figures are of 500 "
+        "other graphs of the same models; only that of independent sets was seen in a copy of a "
+        "published table, the others are quoted from memory.",
         "must": SAMPLED,
         "columns": [
             ("parameters", "same", "params"),
@@ -458,9 +441,11 @@ def peak_rows(prefix, methods):
         Row(
             f"{prefix}-{width}-{method}",
             f"width {width}: {label}",
-            f"peaks --width {width} --by chains-and-policy {MIXED[width]}"
-            if method == "mixed"
-            else f"peaks --width {width} --by {method}",
+            (
+                f"peaks --width {width} --by chains-and-policy {MIXED[width]}"
+                if method == "mixed"
+                else f"peaks --width {width} --by {method}"
+            ),
         )
         for width in MIXED
         for method, label in methods
@@ -530,8 +515,8 @@ VECTORS = [
     },
     {
         "title": "Peaks on a grid of 10^8 points",
-        "text": "16 Gaussian peaks on a grid of 10^8, on a floor of 1e-9: how many of them were found after a "
-        "part of the budget of about 32,000 reward calls, those of chains included.",
+        "text": "16 Gaussian peaks on a grid of 10^8, on a floor of 1e-9: how many of them were found after a"
+        " part of the budget of about 32,000 reward calls, those of chains included.",
         "must": SAMPLED,
         "columns": [
             ("reward calls", "spread", "reward_calls"),
@@ -587,8 +572,8 @@ CONTINUOUS = [
     },
     {
         "title": "Diffusion",
-        "text": "Figures of 2,000 samples. The bound is a lower one on log Z; W2 is the Wasserstein "
-        "distance, beside that of perfect samples.",
+        "text": "Figures of 2,000 samples. The bound is a lower one on log Z; W2 is the Wasserstein distance,"
+        " beside that of perfect samples.",
         "must": SAMPLED,
         "columns": SIZE
         + [
@@ -605,9 +590,9 @@ CONTINUOUS = [
 TRAINING = [
     {
         "title": "Replicas",
-        "text": "Rings of 4 nodes at equal steps and batches: 128,000 trajectories, half of them replayed, "
-        "of one trainer and of replicas that train as one. Processes (`--dist sync`) give the bits of as "
-        "many threads.",
+        "text": "Rings of 4 nodes at equal steps and batches: 128,000 trajectories, half of them replayed, of"
+        " one trainer and of replicas that train as one. Processes (`--dist sync`) give the bits of "
+        "as many threads.",
         "must": {"exact": True, "device": "cpu"},
         "columns": [*SIZE, ("members", "same", "members"), JSD, TV, MODES],
         "rows": [

@@ -59,26 +59,26 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("nn", 5_010),
     ("policy", 1_841),
     ("rollout", 1_867),
-    ("objective", 2_504),
+    ("objective", 2_496),
     ("replay", 986),
     ("optim", 789),
     ("metrics", 1_111),
     ("contract", 1_449),
-    ("train", 3_200),
+    ("train", 3_196),
     ("run", 1_734),
     ("examples", 147),
     ("experiment", 242),
     ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 76_953;
+const MAX_CODE: u64 = 76_964;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 31_100;
+const MAX_CORE: u64 = 31_088;
 /// The largest number of names that the core exports.
 const MAX_EXPORTED: u64 = 331;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 865_703;
+const MAX_TOKENS: u64 = 865_910;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

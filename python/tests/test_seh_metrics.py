@@ -85,7 +85,8 @@ def test_a_run_has_the_metrics_of_its_table(tmp_path):
     program.write_text(
         f"#!{sys.executable}\nimport json, pathlib, sys\n"
         f"(pathlib.Path(sys.argv[sys.argv.index('--out') + 1]) / 'scored.csv').write_text({rows!r})\n"
-        "print('text before the result')\nprint(json.dumps({'arguments': sys.argv[1:-2], 'modes': 'theirs'}))\n"
+        "print('text before the result')\n"
+        "print(json.dumps({'arguments': sys.argv[1:-2], 'modes': 'theirs'}))\n"
     )
     program.chmod(0o755)
     flags = ["seh-frag", "--seed", "3", "--json"]
@@ -98,5 +99,7 @@ def test_a_run_has_the_metrics_of_its_table(tmp_path):
     assert (result["calls"], result["mean_last_1000_at_2"]) == (11, pytest.approx(0.925))
     table = tmp_path / "scored.csv"
     table.write_text(rows)
-    last = subprocess.run([sys.executable, str(SCRIPT), str(table)], capture_output=True, text=True, check=True)
+    last = subprocess.run(
+        [sys.executable, str(SCRIPT), str(table)], capture_output=True, text=True, check=True
+    )
     assert json.loads(last.stdout)["modes"] == result["modes"]

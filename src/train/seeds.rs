@@ -235,7 +235,7 @@ mod tests {
             let message = error(&mut together, seeds).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
         }
-        let mut together = build(Box::new(FlowMatching::default()), |_| ()).unwrap();
+        let mut together = build(Box::<FlowMatching>::default(), |_| ()).unwrap();
         let message = together.step().unwrap_err().to_string();
         assert!(message.contains("flow matching"), "{message}");
         // Trainers that can't share their batches, or would mix the seeds' gradients.

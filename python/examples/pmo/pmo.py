@@ -15,9 +15,10 @@ from pathlib import Path
 
 import gfn_rs as gfn
 import numpy as np
-from benchmark import CALLS, PUBLISHED, Record
+from benchmark import CALLS, Record
 from genetic import offspring
 from oracles import ORACLES
+from published import PUBLISHED
 from smiles import Vocabulary, canonical
 
 MOLECULES = Path(__file__).resolve().parents[3] / "examples" / "data" / "molecules.smi"
@@ -43,7 +44,9 @@ def arguments() -> argparse.Namespace:
     add("--offspring", type=int, default=16, help="offspring of the best molecules per round")
     add("--mutation", type=float, default=0.3, help="the share of offspring that are changed in one place")
     add("--out", help="a file to which each run adds a line of JSON")
-    add("--json", action="store_true", help="print the areas, averaged over the seeds, as a last line of JSON")
+    add(
+        "--json", action="store_true", help="print the areas, averaged over the seeds, as a last line of JSON"
+    )
     given = parser.parse_args()
     if given.calls < 10:
         parser.error(f"--calls is {given.calls}: expected at least 10, because the score is a mean of ten")

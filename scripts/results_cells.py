@@ -78,6 +78,11 @@ def difference(runs, ours, true):
     return format_spread([figure(run, ours) - figure(run, true) for run in runs])
 
 
+def share(runs, part, whole):
+    """Formats one figure in percent of another."""
+    return format_spread([100 * figure(run, part) / figure(run, whole) for run in runs])
+
+
 def load(runs):
     return f"{max(max(run['load']) for run in runs):.1f}"
 
@@ -91,6 +96,7 @@ KINDS = {
     "by": equal_in_all,
     "of": found_of_total,
     "difference": difference,
+    "share": share,
     "load": load,
 }
 

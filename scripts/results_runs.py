@@ -363,9 +363,12 @@ GRAPHS = [
         "text": "The best of 20 samples on graphs on which the policy wasn't trained, another draw for each "
         "seed: RB graphs for independent sets and cliques, Barabasi-Albert graphs for dominating sets"
         " (small is better) and cuts, by the published generators. Greedy solutions, and 10,000 "
-        "rounds of local search from them, are on the same graphs. The published figures are of 500 "
-        "other graphs of the same models; only that of independent sets was seen in a copy of a "
-        "published table, the others are quoted from memory.",
+        "rounds of local search from them, are on the same graphs. Of the first 60 graphs for "
+        "independent sets of seed 0, CP-SAT proves the optimum of 47 within 10 s each "
+        "(scripts/exact_solutions.py), and local search finds all of these. The published figures are"
+        " of 500 other graphs of the same models, whose optima are larger (20.10, by KaMIS); only "
+        "that of independent sets was seen in a copy of a published table, the others are quoted from"
+        " memory.",
         "must": SAMPLED,
         "columns": [
             ("parameters", "same", "params"),
@@ -376,6 +379,7 @@ GRAPHS = [
             ("mean sample", "spread", "mean"),
             ("greedy", "spread", "greedy"),
             ("local search", "spread", "local_search"),
+            ("best / local search, %", "share", "best", "local_search"),
             ("samples, s per graph", "spread", "sampling_s_each"),
             ("search, s per graph", "spread", "local_search_s_each"),
         ],

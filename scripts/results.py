@@ -100,12 +100,13 @@ def rows():
 
 
 def required_runs():
-    """Returns ((command, seed), name) for every run in the tables, ordered by seed. `name` is the name of the
-    row."""
-    listed = [(seed, row) for _, row in rows().values() for seed in row.seeds]
-    listed.sort(key=lambda pair: pair[0])
-    # Rows may share a command.
-    return list({(row.command, seed): row.name for seed, row in reversed(listed)}.items())[::-1]
+    """Returns ((command, seed), names) for every run in the tables, ordered by seed. `names` are the names of
+    the rows that show the run."""
+    found = {}
+    for _, row in rows().values():
+        for seed in row.seeds:
+            found.setdefault((row.command, seed), []).append(row.name)
+    return sorted(found.items(), key=lambda item: item[0][1])
 
 
 def check_run(table, row, run):
@@ -252,7 +253,9 @@ def run(args):
         raise ResultsError("only one of --binary and --commit is given, expected both or neither")
     runs, began, failed = read_store(), time.monotonic(), []
     remaining = [
-        (key, name) for key, name in required_runs() if name in names and (args.again or key not in runs)
+        (key, shown)
+        for key, shown in required_runs()
+        if names & set(shown) and (args.again or key not in runs)
     ]
     if not remaining:
         print("all runs are stored")
@@ -264,7 +267,8 @@ def run(args):
     else:
         binary, commit = build_program()
     machine = describe_machine(commit)
-    for place, ((command, seed), name) in enumerate(remaining, 1):
+    for place, ((command, seed), shown) in enumerate(remaining, 1):
+        name = shown[0]
         if args.minutes is not None and time.monotonic() - began > 60 * args.minutes:
             print(f"{len(remaining) - place + 1} runs are left for another time")
             break
@@ -276,7 +280,10 @@ def run(args):
             )
             continue
         try:
-            runs[command, seed] = check_run(*rows()[name], {**measure(binary, command, seed), **machine})
+            measured = {**measure(binary, command, seed), **machine}
+            for table, row in (rows()[each] for each in shown):
+                check_run(table, row, measured)
+            runs[command, seed] = measured
         except ResultsError as wrong:
             # A run that fails doesn't stop the runs after it.
             failed.append(name)
@@ -354,7 +361,7 @@ def results(runs):
         for table in tables:
             if any(row.name in stored for row in table["rows"]):
                 lines += table_lines(table, runs, letters)
-    waiting = [row.command for name, (_, row) in rows().items() if name not in stored]
+    waiting = dict.fromkeys(row.command for name, (_, row) in rows().items() if name not in stored)
     if waiting:
         lines += ["", "## Not run yet", "", "```text", *waiting, "```"]
     return "\n".join(lines) + "\n"
@@ -379,7 +386,9 @@ def table_lines(table, runs, letters):
                 if is_stored(other, runs)
             ]
             cells.append("; ".join(others))
-        cells += [row.published] * has_published + [" ".join(str(run["seed"]) for run in row_runs)]
+        seeds = " ".join(str(run["seed"]) for run in row_runs)
+        left = len(row.seeds) - len(row_runs)
+        cells += [row.published] * has_published + [seeds if left == 0 else f"{seeds} ({left} not run yet)"]
         if len(letters) > 1:
             cells.append(" ".join(sorted({letters[provenance(run)] for run in row_runs})))
         lines.append(line(cells))

@@ -54,6 +54,19 @@ fn losses_of_divergences_are_integrals_of_their_generators() {
     }
 }
 
+/// Compares slopes of the Jensen-Shannon loss, which are computed by autograd, with their closed form, also
+/// where an exponential would overflow or terms cancel.
+#[test]
+fn slopes_of_jensen_shannon_are_accurate_far_from_zero_and_near_it() {
+    let at = [-800.0, -80.0, -1e-3, 0.0, 1e-3, 80.0, 800.0];
+    let (_, slopes) = FDivergence::JensenShannon.costs(&at).unwrap();
+    for (t, slope) in at.into_iter().zip(slopes) {
+        let softplus = f64::max(-t, 0.0) + (-f64::abs(t)).exp().ln_1p();
+        let expected = 0.5 * (2f64.ln() - softplus);
+        assert!((slope - expected).abs() < 1e-9 * expected.abs().max(1.0), "{slope} at {t}, not {expected}");
+    }
+}
+
 /// Checks that slopes near alpha 1 are those of half the square in single precision, where the terms of the
 /// linex loss cancel.
 #[test]

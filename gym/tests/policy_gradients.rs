@@ -326,7 +326,9 @@ fn each_pass_updates_each_minibatch_once() {
         let config = TrainerConfig { batch, ..TrainerConfig::default() };
         build(Recorder(Updates::default()), config, 0).err()
     };
-    assert!(refused(1).unwrap().to_string().contains("n_minibatches is 2 for 1 trajectories"));
+    assert!(
+        refused(1).unwrap().to_string().contains("n_minibatches is 2 for a share of the batch of size 1")
+    );
     assert!(refused(2).is_none());
 }
 

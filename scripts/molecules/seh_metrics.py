@@ -2,16 +2,18 @@
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/seh_metrics.py FOLDER/scored.csv --calls 1600 6400 19500
+    venv/bin/python scripts/molecules/seh_metrics.py --calls 6400 --run seh-frag --weights FILE --seed 0
 
-    venv/bin/python scripts/molecules/seh_metrics.py --calls 6400 9500 --run seh-frag --weights FILE --seed 0
-
-`FOLDER` is the `--out` or `--run` of `reproduce seh-frag`, also with `--by genetic`. With `--run`, this script
-runs the task itself, by the program in the environment variable REPRODUCE (by default
-`target/release/examples/reproduce`), and prints one JSON object: that of the task, the metrics after the last
-call, and those after each other number of calls with that number at the end of their names. The file has a row for
+`FOLDER` is the `--out` or `--run` of `reproduce seh-frag`, also with `--by genetic`. The file has a row for
 each scored molecule, in order: `step,smiles,reward`, where the reward R is the proxy's output divided by 8.
 Fingerprints are Morgan fingerprints of radius 2 with 2,048 bits. Molecules are equal if RDKit's canonical
-SMILES are equal. The output has a line for each number of calls:
+SMILES are equal.
+
+With `--run`, which takes a task of `reproduce` with all its flags, this script runs the task itself, by the
+program in the environment variable REPRODUCE (by default `target/release/examples/reproduce`). It prints one
+JSON object: that of the task, the metrics after the last call, and the metrics after each other number of
+calls, with `_at_` and that number at the end of their names. Without `--run` the output has a line for each
+number of calls:
 
 * `mean_last_1000`: the mean R of the last 1,000 scored molecules
 * `best_100`: the mean R of the best 100 distinct molecules
@@ -125,7 +127,10 @@ def run_task(flags, calls):
     program = os.environ.get("REPRODUCE", "target/release/examples/reproduce")
     with tempfile.TemporaryDirectory() as folder:
         command = [program, *flags, *([] if "--json" in flags else ["--json"]), "--out", folder]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        except FileNotFoundError:
+            sys.exit(f"{program} doesn't exist; build it: cargo build --release --example reproduce")
         if done.returncode != 0:
             sys.exit(f"`{' '.join(command)}` failed with exit code {done.returncode}")
         result = json.loads(done.stdout.splitlines()[-1])

@@ -291,7 +291,10 @@ impl<E: TrainEnv> Trainer<E> {
             let got = format!("{batch} trajectories for {} replicas", group.size());
             return Err(Error::config("batch", got, "at least one trajectory per replica"));
         }
-        check_minibatches(self.context.objective.as_ref(), batch / group.size())?;
+        // Without minibatches the objective sees the whole batch, whose size was checked before.
+        if self.context.objective.n_minibatches() > 1 {
+            check_minibatches(self.context.objective.as_ref(), batch / group.size())?;
+        }
         self.context.group = group;
         self.check_equal_replicas()?;
         self.run_id = self.context.broadcast_from_first(self.run_id as f64)? as u64;

@@ -125,12 +125,12 @@ impl Default for TrainerConfig {
 /// Checks that `len` trajectories can be split into the objective's minibatches.
 pub(super) fn check_minibatches(objective: &dyn Objective, len: usize) -> Result<()> {
     let n = objective.n_minibatches();
-    if n == 1 || (n > 1 && len / n >= objective.smallest_batch().max(1)) {
+    if n > 0 && len / n >= objective.smallest_batch().max(1) {
         return Ok(());
     }
     let expected = "at least one minibatch, and at least one trajectory in each minibatch of each replica \
-        (two if the objective compares trajectories)";
-    Err(Error::config("n_minibatches", format!("{n} for {len} trajectories"), expected))
+        (two if the objective compares trajectories): draw larger batches, or lower n_minibatches";
+    Err(Error::config("n_minibatches", format!("{n} for a share of the batch of size {len}"), expected))
 }
 
 impl TrainerConfig {

@@ -242,7 +242,7 @@ impl Run<'_> {
             json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
             "threads": self.common.threads, "device": self.common.device.to_string() }),
         );
-        // An entry that the task has set stands instead of the statistic of training with the same name.
+        // A value that the task has set replaces the statistic of training with the same name.
         let mut line = report.stats.figures();
         merge(&mut line, Value::Object(report.figures));
         if let Some(run) = self.common.run_folder() {

@@ -36,7 +36,7 @@ def arguments() -> argparse.Namespace:
     add("--steps", type=int, default=2_500, help="the training steps of the first policy")
     add("--width", type=int, default=128, help="the width of the network")
     add("--oracles", nargs="+", default=list(ORACLES), choices=list(ORACLES), metavar="ORACLE")
-    add("--seeds", nargs="+", type=int, default=[0], help="the seeds of the runs of each oracle")
+    add("--seeds", "--seed", nargs="+", type=int, default=[0], help="the seeds of the runs of each oracle")
     add("--calls", type=int, default=CALLS, help="the largest number of oracle calls of a run")
     add("--beta", type=float, default=100.0, help="R is exp(beta score)")
     add("--updates", type=int, default=4, help="training steps per round of 64 samples")
@@ -87,11 +87,15 @@ def prior_settings(given: argparse.Namespace) -> dict[str, int | str]:
 def check_prior(folder: Path, given: argparse.Namespace) -> None:
     """Ends the program if the first policy in the folder was made with other settings."""
     path = folder / "settings.json"
-    made = json.loads(path.read_text()) if path.exists() else {}
+    if not path.exists():
+        raise SystemExit(
+            f"--prior {folder} has no file settings.json, so its settings are unknown; give another folder"
+        )
+    saved = json.loads(path.read_text())
     differences = [
-        f"{name} is {made.get(name, 'unknown')} there and {value} here"
+        f"{name} is {saved.get(name, 'unknown')} there and {value} here"
         for name, value in prior_settings(given).items()
-        if made.get(name) != value
+        if saved.get(name) != value
     ]
     if differences:
         raise SystemExit(

@@ -2,8 +2,8 @@
 
 # The published areas, mean of five runs: REINVENT by Gao et al. 2022, Genetic GFN by Kim et al. 2024.
 # Genetic GFN was run with PyTDC 0.4.0. The code of Gao et al. asks for PyTDC 0.3.6, in which four oracles
-# (both isomers, sitagliptin and zaleplon) count atoms wrongly, so that REINVENT's numbers of these may not
-# compare.
+# (both isomers, sitagliptin and zaleplon) count atoms wrongly, so REINVENT's areas of these, and its sum,
+# may not compare.
 PUBLISHED = {
     "albuterol_similarity": (0.882, 0.949),
     "amlodipine_mpo": (0.635, 0.761),

@@ -327,7 +327,10 @@ fn each_pass_updates_each_minibatch_once() {
         build(Recorder(Updates::default()), config, 0).err()
     };
     assert!(
-        refused(1).unwrap().to_string().contains("n_minibatches is 2 for a share of the batch of size 1")
+        refused(1)
+            .unwrap()
+            .to_string()
+            .contains("n_minibatches is 2 for a batch (or a replica's share) of size 1")
     );
     assert!(refused(2).is_none());
 }
@@ -356,7 +359,7 @@ fn minibatches_are_drawn_at_random() {
     assert_eq!(sorted(first), sorted(again));
     let few = batch.trajectories.select(0..1).unwrap();
     let message = trainer.split(&Batch::from(few)).unwrap_err().to_string();
-    assert!(message.contains("2 for 1 trajectories"), "{message}");
+    assert!(message.contains("2 for a batch (or a replica's share) of size 1"), "{message}");
 }
 
 /// Repeats two effects that the paper of Ent-PPO reports, on a grid whose distances are exact. After 50

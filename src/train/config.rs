@@ -130,7 +130,11 @@ pub(super) fn check_minibatches(objective: &dyn Objective, len: usize) -> Result
     }
     let expected = "at least one minibatch, and at least one trajectory in each minibatch of each replica \
         (two if the objective compares trajectories): draw larger batches, or lower n_minibatches";
-    Err(Error::config("n_minibatches", format!("{n} for a share of the batch of size {len}"), expected))
+    Err(Error::config(
+        "n_minibatches",
+        format!("{n} for a batch (or a replica's share) of size {len}"),
+        expected,
+    ))
 }
 
 impl TrainerConfig {

@@ -290,7 +290,10 @@ fn settings_that_differ_between_replicas_are_refused() {
                 .map(drop)
         })
     };
-    says(&split(3).unwrap_err(), &["n_minibatches is 2 for a share of the batch of size 1", "each replica"]);
+    says(
+        &split(3).unwrap_err(),
+        &["n_minibatches is 2 for a batch (or a replica's share) of size 1", "each replica"],
+    );
     split(4).unwrap();
     says(
         &refused(&|rank| with(8, rank as u64)),

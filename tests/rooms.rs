@@ -64,21 +64,21 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("optim", 789),
     ("metrics", 1_111),
     ("contract", 1_449),
-    ("train", 3_198),
+    ("train", 3_202),
     ("run", 1_734),
     ("examples", 147),
     ("experiment", 242),
     ("prelude", 32),
 ];
 /// The largest number of lines of code of all packages together.
-const MAX_CODE: u64 = 76_966;
+const MAX_CODE: u64 = 76_970;
 /// The largest number of lines of code of the core, the package `gfn`.
-const MAX_CORE: u64 = 31_090;
+const MAX_CORE: u64 = 31_094;
 /// The largest number of names that the core exports.
 const MAX_EXPORTED: u64 = 331;
 /// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
 /// Writing the same code in fewer lines doesn't reduce this number.
-const MAX_TOKENS: u64 = 865_930;
+const MAX_TOKENS: u64 = 865_936;
 
 /// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;

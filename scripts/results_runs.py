@@ -549,7 +549,6 @@ VECTORS = [
             ("peaks visited", "spread", "peaks_visited"),
             ("TV over the peaks", "spread", "tv_peaks"),
             ("share of the floor", "spread", "floor_share"),
-            ("share of the floor", "spread", "floor_share"),
             LOG_Z,
         ],
         "rows": peak_rows("visits", PEAK_METHODS[:2]),

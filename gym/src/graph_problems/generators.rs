@@ -1,5 +1,6 @@
 //! Generators of random input graphs.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use gfn::graph::{Edge, GraphKind, GraphState};
@@ -86,8 +87,10 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
 /// Constraint Satisfaction Problems*, 2000). It has a clique for each variable, a node for each value of the
 /// variable, and an edge for each pair of values that a constraint forbids. With `n` cliques of `k` nodes and
 /// tightness `p` there are `r n ln n - 1` constraints (rounded down), each on two cliques, with `r = a /
-/// -ln(1 - p)` and `k = n^a`. Each constraint adds `p k^2` new edges (rounded down). The generator is that of
-/// Karalias and Loukas (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
+/// -ln(1 - p)` and `k = n^a`. Each constraint draws `p k^2` pairs of values (rounded down). The generator is
+/// that of Karalias and Loukas (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
+/// Like their program, it draws no pair again for the same two cliques in the same order, but may draw it
+/// again for the cliques in the other order, which adds no edge.
 ///
 /// ```
 /// use gfn::Rng;
@@ -199,14 +202,18 @@ fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
             }
         }
     }
+    let mut drawn = HashSet::new();
     for _ in 0..constraints {
         let i = rng.below(n);
         let j = (i + 1 + rng.below(n - 1)) % n;
         let pair = |at: usize| ((i * k + at / k) as u32, (j * k + at % k) as u32);
-        let mut free: Vec<_> = (0..k * k).map(pair).filter(|&(a, b)| !graph.has_edge(a, b)).collect();
+        let mut free: Vec<_> = (0..k * k).map(pair).filter(|pair| !drawn.contains(pair)).collect();
         for _ in 0..forbidden.min(free.len()) {
             let (a, b) = free.swap_remove(rng.below(free.len()));
-            graph.add_edge(a, b, Edge::default())?;
+            drawn.insert((a, b));
+            if !graph.has_edge(a, b) {
+                graph.add_edge(a, b, Edge::default())?;
+            }
         }
     }
     Ok(graph)

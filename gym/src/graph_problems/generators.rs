@@ -81,16 +81,16 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
 }
 
 /// Settings of graphs on which large independent sets are hard to find: cliques with random edges between
-/// them. With a few more edges, no independent set could have a node of each clique.
+/// them, about as many as still allow independent sets with a node of each clique.
 ///
 /// A graph is a random constraint problem of model RB (Xu and Li, *Exact Phase Transitions in Random
 /// Constraint Satisfaction Problems*, 2000). It has a clique for each variable, a node for each value of the
 /// variable, and an edge for each pair of values that a constraint forbids. With `n` cliques of `k` nodes and
 /// tightness `p` there are `r n ln n - 1` constraints (rounded down), each on two cliques, with `r = a /
-/// -ln(1 - p)` and `k = n^a`. Each constraint draws `p k^2` pairs of values (rounded down). The generator is
-/// that of Karalias and Loukas (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
-/// No pair is drawn again for the same two cliques in the same order. It may be drawn again for them in the
-/// other order, which adds no edge.
+/// -ln(1 - p)` and `k = n^a`. Each constraint draws `p k^2` pairs of values (rounded down), or all that are
+/// left. Constraints on the same two cliques in the same order never draw the same pair. A constraint on them
+/// in the other order may draw it again, which adds no edge. The generator is that of Karalias and Loukas
+/// (*Erdos Goes Neural*, 2020), from which Zhang et al. (2023) take their graphs.
 ///
 /// ```
 /// use gfn::Rng;

@@ -249,7 +249,7 @@ WRONG = [
     (
         lambda it: it.evaluate(10).modes(lambda points: np.ones(99, bool)),
         ValueError,
-        "gave 99 values: expected 4",
+        r"gave 99 values: expected \d+, one for each object",
     ),
     (lambda it: it.evaluate_on([[1, 1]], paths=0), ValueError, "paths is 0"),
     (lambda it: it.evaluate_on(np.zeros((0, 2), int)), ValueError, "the list of objects is empty"),

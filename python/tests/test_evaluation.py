@@ -246,11 +246,6 @@ WRONG = [
     (lambda it: it.evaluate(10).top_k(3, lambda points: 1 / 0), ZeroDivisionError, "division"),
     (lambda it: it.evaluate(10).top_k(3, 4), TypeError, "callable"),
     (lambda it: it.evaluate(10).modes(lambda points: np.ones(len(points))), TypeError, "array of float64"),
-    (
-        lambda it: it.evaluate(10).modes(lambda points: np.ones(99, bool)),
-        ValueError,
-        r"gave 99 values: expected \d+, one for each object",
-    ),
     (lambda it: it.evaluate_on([[1, 1]], paths=0), ValueError, "paths is 0"),
     (lambda it: it.evaluate_on(np.zeros((0, 2), int)), ValueError, "the list of objects is empty"),
     (lambda it: it.evaluate_on([]), (TypeError, ValueError), "objects"),
@@ -273,6 +268,19 @@ WRONG = [
 @pytest.mark.parametrize("call, kind, message", WRONG)
 def test_what_cannot_be_evaluated(learned, call, kind, message):
     refused(lambda: call(learned), kind, message)
+
+
+def test_modes_refuses_another_number_of_values(learned):
+    asked = []
+
+    def is_mode(points):
+        asked.append(len(points))
+        return np.ones(99, bool)
+
+    with pytest.raises(ValueError) as refusal:
+        learned.evaluate(10).modes(is_mode)
+    assert len(asked) == 1
+    assert f"gave 99 values: expected {asked[0]}, one for each object" in str(refusal.value)
 
 
 REFUSED = "terminal state|no legal backward action|not legal|is not possible|lie in the box|initial state"
